@@ -4,6 +4,7 @@
     python benchmarks/guarantees.py floors          # precision, with a peer
     python benchmarks/guarantees.py climb           # precision, by kind of model
     python benchmarks/guarantees.py review          # accept, ask or reject, with a peer
+    python benchmarks/guarantees.py classes         # a class or a person, with a peer
     python benchmarks/guarantees.py parity          # a gap between groups, with a peer
     python benchmarks/guarantees.py --quick         # a smoke run
 
@@ -25,8 +26,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from classes_parts.cases import SETTINGS, loaded
 from harness import emit, run_sections
-from tabular import dense, load, new_model, positive
+from tabular import class_probabilities, dense, load, new_model, positive
 
 import argmetric as am
 from argmetric._verbs import _binomial as tests
@@ -408,6 +410,101 @@ def review(quick: bool) -> None:
         emit("review", what, float(np.mean(covered)), "covered", nominal=0.9, n=n)
 
 
+CLASS_SETS = ("covtype", "letter", "optdigits", "ocr")
+CLASS_PROMISE = {"min_precision": 0.9, "confidence": CONFIDENCE}
+
+
+def class_pools(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """A name, classes and probabilities of rows that a model was not trained on."""
+    for name in CLASS_SETS[-2 if quick else 0 :][: 1 if quick else None]:
+        X, labels = loaded(name)
+        codes = np.unique(labels, return_inverse=True)[1]
+        order = np.random.default_rng(0).permutation(codes.size)
+        trained = min(TRAINED, codes.size // 4)
+        first, rest = order[:trained], order[trained : trained + POOL]
+        for kind, settings in SETTINGS.items():
+            model = new_model(kind, **settings).fit(X[first], codes[first])
+            p = class_probabilities(model, X[rest], int(codes.max()) + 1)
+            yield f"{name} {kind}", codes[rest], p
+
+
+def mapie_classes(y: Any, p: Any) -> np.ndarray:
+    """The lowest valid threshold, which is one for all classes; infinite for none.
+
+    Its own choice among the valid ones favours the precision of the first class.
+    """
+    from mapie.risk_control import MultiClassificationLTTController
+    from mapie.risk_control.risks import build_precision_ovr
+
+    classes = np.arange(p.shape[1])
+    controller = MultiClassificationLTTController(
+        lambda X: X,
+        build_precision_ovr(classes),
+        [CLASS_PROMISE["min_precision"]] * classes.size,
+        confidence_level=CONFIDENCE,
+        classes=classes,
+    )
+    valid = np.asarray(controller.calibrate(p, y).valid_predict_params)
+    return np.full(classes.size, valid.min() if valid.size else math.inf)
+
+
+def classes(quick: bool) -> None:
+    """Rows given a class, and how often the promise of a class, or of any, breaks."""
+    peers = importlib.util.find_spec("mapie") is not None
+    count = 3 if quick else 100
+    tallies: dict[tuple[int, str], Tally] = defaultdict(Tally)
+    by_class: dict[tuple[int, str], Tally] = defaultdict(Tally)
+    covered: dict[int, list[bool]] = defaultdict(list)
+    for name, y, p in class_pools(quick):
+        best = p.argmax(axis=1)
+        top, names = p[np.arange(y.size), best], range(p.shape[1])
+        for n, number in product(REVIEW_SIZES[: 1 if quick else None], range(count)):
+            rows = np.random.default_rng([n, number]).choice(y.size, n, replace=False)
+            ways, ends = {"this": np.full(len(names), math.inf)}, None
+            try:
+                rule = am.classes.tune(
+                    y[rows], p[rows], classes=names, review=True, **CLASS_PROMISE
+                )
+                ways["this"], ends = rule.thresholds, rule.automated_interval
+            except am.NotCertifiedError:
+                pass
+            if peers and number < PEER_DRAWS:
+                ways["MAPIE"] = mapie_classes(y[rows], p[rows])
+            for way, cuts in ways.items():
+                given = top >= cuts[best]
+                taken = np.bincount(best[given], minlength=len(names))
+                right = np.bincount(best[given & (y == best)], minlength=len(names))
+                broken = right < CLASS_PROMISE["min_precision"] * taken
+                seen = float(given.mean()), bool(given.any())
+                tallies[n, way].add(name, bool(broken.any()), *seen)
+                for c in np.flatnonzero(taken) if way == "this" else ():
+                    by_class[n, way].add(f"{name} {c}", bool(broken[c]), *seen)
+                if way == "this" and ends is not None:
+                    covered[n].append(ends.low <= seen[0] <= ends.high)
+    for (n, way), tally in tallies.items():
+        delta = DELTA if way == "this" else None
+        tally.tell("classes", f"{way}, n = {n:,}", delta, n=n)
+        decided = {
+            cell: float(np.mean([x for _, x, _ in seen]))
+            for cell, seen in tally.cells.items()
+        }
+        for key in (*CLASS_SETS, *SETTINGS):
+            some = [x for cell, x in decided.items() if key in cell.split()]
+            if some:
+                what = f"rows given a class, {way}, {key}, n = {n:,}"
+                emit("classes", what, float(np.mean(some)), "of all rows", n=n)
+    for (n, way), tally in by_class.items():
+        worst = max(
+            (np.mean([x for x, *_ in seen]) * len(seen) / count, cell)
+            for cell, seen in tally.cells.items()
+        )
+        what = f"one class of {way}, n = {n:,}: broken in the worst"
+        emit("classes", what, float(worst[0]), "share of draws", cell=worst[1], n=n)
+    for n, inside in covered.items():
+        what = f"interval of the rows given a class, n = {n:,}"
+        emit("classes", what, float(np.mean(inside)), "covered", nominal=0.9, n=n)
+
+
 FEMALE = 71  # column of a9a
 GAPS = ((4000, 0.1), (16_000, 0.05))
 
@@ -485,5 +582,6 @@ def parity(quick: bool) -> None:
 
 if __name__ == "__main__":
     sections: Any = {"floors": floors, "climb": climb}
-    sections |= {"review": review, "parity": parity, "promises": promises}
+    sections |= {"review": review, "classes": classes}
+    sections |= {"parity": parity, "promises": promises}
     raise SystemExit(run_sections(__doc__, sections))

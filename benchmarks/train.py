@@ -17,5 +17,5 @@ import sys
 from harness import run_sections
 
 if __name__ == "__main__":
-    sections = "speed scores boosting"
+    sections = "speed scores boosting mixtures"
     sys.exit(run_sections(__doc__, sections, "train_parts"))

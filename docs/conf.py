@@ -105,6 +105,8 @@ RESULTS = {
     "argmetric.Decision",
     "argmetric.Forecast",
     "argmetric.MultiLabelRule",
+    "argmetric.ParityMonitoring",
+    "argmetric.ParityPeriod",
     "argmetric.ParityRule",
     "argmetric.RankingPrinciple",
     "argmetric.ReviewMonitoring",

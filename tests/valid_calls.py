@@ -158,6 +158,7 @@ decide, one vector: am.decide(p=P, metric="gmean", average=None, min_positives=0
     max_positives=None, **LIMITS) -> {"p": r"\bp\b|meets all limits"}
 decide, a matrix: am.decide(p=PAIR, metric="jaccard", average="macro", reference=(Y, P))
     -> {"reference": r"reference|\bp\b|\by\b"}
+decide, missed positives: am.decide(p=P, missed=2) -> {"p": r"\bp\b"}
 argmetric.forecast: am.forecast(p=P, labels=Y, metric="f1", coverage=0.9,
     groups=list("aabbcc"), average="groups", known=[1, None, None, 0, None, None],
     prior=0.4, overdispersion=0.1, zero_division=1.0, logits=False,

@@ -17,6 +17,13 @@ REVIEWED = am.monitor(
     reference=(Y * 9, P * 9),
     every=6,
 )
+PARITY_WATCHED = am.monitor(
+    P * 2,
+    am.ParityRule(("a", "b"), (am.Rule("f1", 0.3),) * 2, "recall", 0.1),
+    groups=list("ab") * 6,
+    reference=(Y * 9, P * 9, list("ab") * 27),
+    every=6,
+)
 OF_MONITOR = calls(
     r"""
 argmetric.undo_sampling: am.undo_sampling(p=P, rate=0.1, inverse=False, logits=False)
@@ -55,6 +62,16 @@ ReviewMonitoring.from_dict: am.ReviewMonitoring.from_dict(values=REVIEWED.to_dic
     -> {"values": "saved|this review monitoring"}
 ReviewMonitoring.save: REVIEWED.save(**SAVED) -> A_FILE
 ReviewMonitoring.load: loaded(am.ReviewMonitoring, lambda: REVIEWED)(**SAVED) -> A_FILE
+ParityMonitoring.add: PARITY_WATCHED.add(p=P, groups=list("ababab"),
+    known=[1, *[None] * 5])
+ParityMonitoring.add_labels: PARITY_WATCHED.add_labels(y=Y, p=P, groups=list("ababab"),
+    period=0)
+ParityMonitoring.to_frame: PARITY_WATCHED.to_frame(backend="pandas")
+ParityMonitoring.from_dict: am.ParityMonitoring.from_dict(
+    values=PARITY_WATCHED.to_dict()) -> {"values": "saved|this parity monitoring"}
+ParityMonitoring.save: PARITY_WATCHED.save(**SAVED) -> A_FILE
+ParityMonitoring.load: loaded(am.ParityMonitoring, lambda: PARITY_WATCHED)(
+    **SAVED) -> A_FILE
 ReviewPeriod.actual: REVIEWED.periods[0].actual(name="min_npv")
 LabellingPlan.estimate: PLAN.estimate(y=[1, 0, 1], pos_label=1)
 LabellingPlan.to_frame: PLAN.to_frame(backend="pandas")

@@ -148,6 +148,8 @@ def _averaged(problem: Problem, seed: int) -> Iterator[Row]:
 def _lols(problem: Problem, seed: int) -> Iterator[Row]:
     options: dict[str, Any] = {"beta": LOLS_BETA, "iterations": problem.iterations[1.0]}
     yield from _searn(problem, seed, "LOLS", algorithm="lols", **options)
+    options |= {"algorithm": "lols", "costs": "rollout"}
+    yield from _searn(problem, seed, "LOLS, a coin for each action", **options)
 
 
 GROUPS: dict[str, Callable[[Problem, int], Iterator[Row]]] = {

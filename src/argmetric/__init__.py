@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from argmetric._monitor import LabelledEstimate as LabelledEstimate
     from argmetric._monitor import LabellingPlan as LabellingPlan
     from argmetric._monitor import Monitoring as Monitoring
+    from argmetric._monitor import ParityMonitoring as ParityMonitoring
+    from argmetric._monitor import ParityPeriod as ParityPeriod
     from argmetric._monitor import ReviewMonitoring as ReviewMonitoring
     from argmetric._monitor import ReviewPeriod as ReviewPeriod
     from argmetric._monitor import monitor as monitor
@@ -121,6 +123,8 @@ _ROOMS = {
         "LabelledEstimate",
         "LabellingPlan",
         "Monitoring",
+        "ParityMonitoring",
+        "ParityPeriod",
         "ReviewMonitoring",
         "ReviewPeriod",
         "monitor",

@@ -161,7 +161,7 @@ def test_labels_counts_and_proportions_agree():
         c = row.index(max(row))
         assert label == (c if row[c] >= rule.thresholds[c] else -1)
     assert (labels == columns).all()
-    assert rule.automated == (labels >= 0).mean()
+    assert rule.automated == pytest.approx((labels >= 0).mean(), abs=0.01)
     low, high = rule.automated_interval
     assert low < rule.automated < high
     right, wrong, asked = np.sum(rule.counts, axis=0)
@@ -169,6 +169,24 @@ def test_labels_counts_and_proportions_agree():
     assert right == (labels == Y).sum()
     assert asked == (labels == -1).sum()
     assert wrong == ((labels >= 0) & (labels != Y)).sum()
+
+
+def test_classes_chosen_for_their_many_rows_are_not_counted_on():
+    """Ten equal classes, 30 rows each: those with more have the thresholds."""
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet([0.005] * 10, 20_000)
+    best = p.argmax(axis=1)
+    of_all, of_these, told, inside = [], [], [], []
+    for _ in range(25):
+        rows = rng.integers(0, best.size, 300)
+        rule = tune(best[rows], p[rows], classes=list(range(10)), **PROMISE)
+        of_all.append((rule.predicts(p) >= 0).mean())
+        of_these.append((rule.predicts(p[rows]) >= 0).mean())
+        told.append(rule.automated)
+        inside.append(of_all[-1] == np.clip(of_all[-1], *rule.automated_interval))
+    assert np.mean(of_these) > 1.15 * np.mean(of_all)
+    assert np.mean(told) == pytest.approx(np.mean(of_all), rel=0.08)
+    assert np.mean(inside) >= 0.7
 
 
 def test_ask_is_a_word_among_words_and_minus_one_among_numbers():
@@ -208,7 +226,7 @@ def test_odd_probabilities():
         rule = tune([0, 0, 1, 0] * 30, p, **PROMISE)
     assert rule.thresholds.tolist() == [0.0, 0.0]
     assert rule.apply(p[:4]).tolist() == [0, 0, 1, 0]
-    assert rule.automated == 1.0
+    assert rule.automated == pytest.approx(1.0)
     flat = tune([0] * 60 + [1], np.full((61, 2), 0.5), **PROMISE)
     assert flat.apply([[0.5, 0.5]]).tolist() == [0]
     assert flat.thresholds.tolist() == [0.0, math.inf]
@@ -236,15 +254,31 @@ def test_the_promises_stand_in_one_sentence():
     )
     assert rule.guarantee.sentence == sentence
     texts = [repr(rule), repr(rule.guarantee), rule._repr_html_()]
+    texts += [am.report(rule).render(form) for form in ("md", "html", "text")]
     texts += [rule.to_python().replace("`", "'"), rule.to_sql()]
     texts.append(json.dumps(rule.to_dict(), ensure_ascii=False))
     for text in texts:
-        plain = " ".join(text.replace("&#x27;", "'").split())
+        plain = " ".join(text.replace("&#x27;", "'").replace("&#39;", "'").split())
         assert "at least 80 % of the rows given 'ham' belong" in plain
     many = {str(c): 0.5 for c in range(20)}
     p = np.random.default_rng(0).dirichlet([0.01] * 20, 3000)
     rule = tune(p.argmax(axis=1).astype(str), p, classes=list(many), **PROMISE)
     assert "given each of 20 classes belong" in rule.guarantee.sentence
+
+
+def test_the_page_counts_the_rows_of_each_class():
+    p = np.random.default_rng(0).dirichlet([0.01] * 40, 4000)
+    rule = tune(p.argmax(axis=1), p, classes=list(range(40)), **PROMISE)
+    page = am.report(rule)
+    text = page.render("md")
+    right, wrong, asked = rule.counts[3]
+    cut = "none" if math.isinf(rule.thresholds[3]) else f"{rule.thresholds[3]:.4g}"
+    assert f"| 3 | {cut} | {right:,} | {wrong:,} | {asked:,} |" in text
+    assert "10 more classes are not shown" in page.render("html")
+    assert "40 classes" in text
+    assert json.loads(page.render("json"))["rule"]["n"] == 4000
+    by_hand = am.report(am.classes.ClassReviewRule((0, 1), [0.5, 1.0])).render("md")
+    assert "most probable" not in by_hand
 
 
 def test_rules_save_and_load(tmp_path):

@@ -124,14 +124,74 @@ def test_rows_are_accepted_asked_about_or_rejected(run, tmp_path):
     shown = run("decide", "new.csv", "--rule", "r.json", "-o", "again.csv").err
     right = y[1000:][np.array(actions) == "accept"].sum()
     assert f"accepted, right  {right:,} of {values['accepted']:,}" in shown
-    for command in (
-        ["forecast", "new.csv"],
-        ["monitor", "new.csv", "--reference", "val.csv", "--every", "100"],
-    ):
-        run(*command, "--rule", "r.json").failed(1, "leaves rows to a person")
+    run("forecast", "new.csv", "--rule", "r.json").failed(1, "leaves rows to a person")
+    watch = [
+        "monitor",
+        "new.csv",
+        "--reference",
+        "val.csv",
+        "--every",
+        "100",
+        "--rule",
+        "r.json",
+    ]
+    watched = json.loads(run(*watch, "--json").out)
+    known = {"reference": (y[:1000], p[:1000]), "known": y[1000:]}
+    found = am.monitor(p[1000:], rule, every=100, **known)
+    assert watched["alarms"] == len(found.alarms)
+    wanted = [one.automated for one in found.periods]
+    assert [one["automated"] for one in watched["periods"]] == wanted
+    run(*watch, "--group", "y").failed(2, "--group has no meaning with r.json")
     run(*REVIEW).failed(2, "--review goes with --confidence")
     run("tune", "val.csv", "--confidence", ".9", "--review").failed(
         1, "--review needs a promise: --min-precision"
+    )
+
+
+def test_rows_are_given_a_class_or_left_to_a_person(run, answer):
+    rng = np.random.default_rng(0)
+    whole = rng.dirichlet([0.2, 0.2, 0.2], 2500)
+    p = np.round(whole, 6)
+    names = np.array(["ant", "bee", "cat"])
+    y = names[(p.cumsum(axis=1) < rng.random((2500, 1))).sum(axis=1).clip(0, 2)]
+    for name, part in (("val", slice(0, 2000)), ("new", slice(2000, 2500))):
+        rows = zip(p[part].tolist(), y[part], strict=True)
+        lines = [f"{','.join(map(str, row))},{one}" for row, one in rows]
+        head = "p_ant,p_bee,p_cat,kind"
+        Path(f"{name}.csv").write_text("\n".join([head, *lines, ""]))
+    ask = ["--scores", "p_*", "--one-label", "--label", "kind"]
+    how = ["tune", "val.csv", *ask, "--min-precision", ".9", "--review"]
+    said = run(*how, "--confidence", ".9", "-o", "r.json").out
+    rule = am.classes.ClassReviewRule.load("r.json")
+    alone = am.classes.tune(
+        y[:2000], p[:2000], min_precision=0.9, confidence=0.9, review=True
+    )
+    assert rule.thresholds.tolist() == alone.thresholds.tolist()
+    assert alone.guarantee.sentence in " ".join(said.split())
+    (found,) = answer(*how, "--confidence", ".9")["rules"]
+    assert found["automated"] == alone.automated
+    decide = ["decide", "new.csv", *ask, "--rule", "r.json"]
+    values = json.loads(run(*decide, "-o", "out.csv", "--json").out)
+    labels = [x.rsplit(",", 1)[1] for x in Path("out.csv").read_text().split()[1:]]
+    assert labels == rule.apply(p[2000:]).tolist()
+    assert values["for_a_person"] == labels.count("ask") > 0
+    assert values["given_a_class"] == 500 - labels.count("ask")
+    shown = run(*decide, "-o", "again.csv").err
+    right = (np.array(labels) == y[2000:]).sum()
+    told = " ".join(shown.split())
+    assert f"given a class, right {right:,} of {values['given_a_class']:,}" in told
+    run("forecast", "new.csv", *ask, "--rule", "r.json").failed(
+        1, "leaves rows to a person"
+    )
+    run("decide", "new.csv", "--score", "p_ant", "--rule", "r.json").failed(
+        1, "is a rule for several classes"
+    )
+    run(*how).failed(2, "--review goes with --confidence")
+    run(*how, "--confidence", ".9", "-m", "f1").failed(
+        1, "--review goes without metric"
+    )
+    run("tune", "val.csv", *ask, "--min-precision", ".9").failed(
+        1, "--min-precision is promised where a person sees unsure rows: pass --review"
     )
 
 
@@ -199,6 +259,11 @@ def test_each_group_has_a_threshold_in_files(run, answer):
     for name in "mf":
         k, n = chosen[new_group == name].sum(), (new_group == name).sum()
         assert f"{k} of {n} ({k / n:.1%}) positive" in shown.err
+    said = run(*["export", "r.json", "--to", "sql", "--column", "p", "--column", "sex"])
+    assert said.out.strip() == wanted.to_sql(column=["p", "sex"])
+    run(*["export", "r.json", "--to", "onnx", "-o", "r.onnx"]).failed(
+        1, "rules one by one"
+    )
     rates = [chosen[(new_group == x) & (new_y == 1)].mean() for x in "mf"]
     assert f"{np.ptp(rates):.3f} (90% interval" in shown.err
     for verb in ("decide", "forecast"):
@@ -223,3 +288,38 @@ def test_groups_of_a_rule_are_those_of_the_file_as_text(run):
     rule = am.ParityRule.load("r.json")
     am.ParityRule((1, "1"), rule.rules, "recall", 0.1).save("r.json")
     run(*decide.format("val.csv").split()).failed(1, "written alike")
+
+
+def test_the_gap_between_groups_is_monitored_in_files(run, tmp_path):
+    y, p, group = write_groups("val.csv", 4000, 0)
+    new_y, new_p, new_group = write_groups("new.csv", 2000, 1)
+    rule = am.tune(y, p, parity=("recall", group, 0.1), confidence=0.9)
+    rule.save("r.json")
+    watch = [
+        "monitor",
+        "new.csv",
+        "--reference",
+        "val.csv",
+        "--every",
+        "1000",
+        "--rule",
+        "r.json",
+    ]
+    how = {"groups": new_group, "reference": (y, p, group), "every": 1000}
+    found = am.monitor(new_p, rule, known=new_y, **how)
+    ended = run(*watch, "--group", "sex", "--json", "-o", "m.json")
+    periods = json.loads(ended.out)["periods"]
+    assert [one["gap"] for one in periods] == [one.gap for one in found.periods]
+    assert repr(am.ParityMonitoring.load("m.json")) == repr(found)
+    assert ended.code == 3 * bool(found.alarms)
+    text = Path("new.csv").read_text()
+    Path("new.csv").write_text(text.replace("p,y,sex", "p,later,sex"))
+    assert run(*watch, "--group", "sex", "-o", "m.csv").code == 0
+    found = am.monitor(new_p, rule, **how)
+    first = Path("m.csv").read_text().splitlines()[1].split(",")
+    assert float(first[6]) == found.periods[0].forecast > 0.0
+    run(*watch).failed(2, "r.json has a threshold for each group: pass --group COLUMN")
+    run(*watch, "--group", "sex", "--floor", ".5").failed(2, "--floor has no meaning")
+    Path("new.csv").write_text(text.replace(",m\n", ",x\n", 1))
+    row = text.splitlines().index(next(x for x in text.splitlines() if x[-2:] == ",m"))
+    run(*watch, "--group", "sex").failed(1, f"column 'sex', row {row} is 'x'")

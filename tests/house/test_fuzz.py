@@ -30,7 +30,7 @@ LazyDecision LazyTable
 ExpectedMetricDisplay ForecastDisplay CalibrationCostDisplay ThresholdDisplay
 StreamDisplay LabelledEstimate LabellingPlan Monitoring Comparison Difference Review
 ClassMonitoring ClassPeriod Guarantee NotCertifiedError ReviewRule ReviewMonitoring
-ReviewPeriod ParityRule ClassReviewRule
+ReviewPeriod ParityRule ClassReviewRule ParityMonitoring ParityPeriod
 """
 BASES = {"SimpleFunction", "VectorFunction", "ThresholdRule", "Task"}  # to derive from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}

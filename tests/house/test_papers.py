@@ -402,10 +402,14 @@ def test_what_the_page_says_of_table_1_is_in_its_figures(writer):
     assert over_memm.pop("handwriting, large") > 1
     assert len(over_memm) > 5
     assert max(over_memm.values()) < 1 / 3
-    for system in ("LOLS", "AggreVaTe"):
+    coin = "LOLS, a coin for each action"
+    won_back = gains(f"LOLS{beam}", f"{coin}{beam}")["handwriting, small"]
+    assert 0.65 < won_back < 0.75
+    assert gains(f"LOLS{beam}", searn)["handwriting, small"] < 0
+    for system in (coin, "AggreVaTe"):
         over_searn = gains(f"{system}{beam}", searn)
         assert over_searn.pop("handwriting, small") < 0
-        assert (over_searn.pop("NER") < 0) == (system == "LOLS")
+        assert (over_searn.pop("NER") < 0) == (system == coin)
         assert len(over_searn) > 2
         assert min(over_searn.values()) > 0
         assert max(over_searn.values()) < 0.55

@@ -207,6 +207,50 @@ am.search.Tagger("label").fit_matrix([[1.0]], [0.5], [1]) -> ValueError: y must 
 am.decide([0.9, 0.5, 0.2], "f1", min_precision=0.99, min_positives=1) -> ValueError: 0.9
 am.decide([0.9, 0.5, 0.2], "f1", min_recall=0.99, max_positives=1) -> ValueError: recall
 am.decide([0.9, 0.5, 0.2], "f1", min_positives=4) -> ValueError: min_positives
+am.Utility(tp=[1.0, math.nan]) -> ValueError: tp .* row 1
+am.Utility(fp=[[1.0]]) -> ValueError: fp must be a number or have one value a row
+am.Utility(fn="many") -> TypeError: fn must be
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2, 3])) -> ValueError: tp of Utility has 3 val
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), groups=[0, 1]) -> ValueError: groups does n
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), min_recall=0.5) -> ValueError: min_recall d
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), missed=2) -> ValueError: no function of co
+am.forecast([0.9, 0.5], [1, 0], am.Utility(tp=[1, 2]), overdispersion=0.5)
+    -> ValueError: overdispersion does not go with a Utility of one value a row
+am.evaluate([1, 0], [1, 0], am.Utility(tp=[1, 2]), sample_weight=[1, 2])
+    -> ValueError: sample_weight does not go with a Utility
+am.tune([1, 0], [0.9, 0.5], am.Utility(tp=[1, 2])) -> ValueError: every row gains
+am.tune([1, 0], [0.9, 0.5], am.Utility(tp=[1, 2], fp=-1), max_positives=1)
+    -> ValueError: max_positives does not go with a Utility
+am.calibration_check([1, 0] * 2, [0.9, 0.5] * 2, am.Utility(tp=[1] * 4))
+    -> ValueError: no function of counts
+am.decide([0.9, 0.5], "mcc", missed=3) -> ValueError: mcc counts true neg
+am.decide([0.9, 0.5], am.Utility(tn=1.0), missed=3) -> ValueError: counts true negat
+am.decide([0.9, 0.5], missed="3")
+    -> TypeError: missed must be a count such as 12, a rate
+am.decide([0.9, 0.5], missed=True) -> TypeError: missed must be a count .* not True
+am.decide([0.9, 0.5], missed=-1) -> ValueError: missed must lie between 0
+am.decide([0.9, 0.5], missed=math.nan) -> ValueError: missed must
+am.decide([0.9, 0.5], missed=31.0) -> ValueError: must lie between 0 and 30
+am.decide([0.9, 0.5], missed=(3, 4, 5)) -> ValueError: must be a pair \(found, missed\)
+am.decide([0.9, 0.5], missed=(3, -4)) -> ValueError: missed of missed=\(found, missed\)
+am.decide([0.9, 0.5], missed=(0, 4)) -> ValueError: no positive was found
+am.decide([0.9, 0.5], missed=(1, 40)) -> ValueError: more than 30 missed per found
+am.decide([0.9, 0.5], missed=3, min_recall=0.5) -> ValueError: does not go with
+am.decide(np.full((3, 2), 0.5), average="macro", missed=3, per_row=1)
+    -> ValueError: missed=3 is the count of one batch, and there are 2 groups, rows or
+am.decide(np.full((3, 2), 0.5), average="macro", missed=0.5, per_row=1)
+    -> ValueError: per_row does not go with missed
+am.forecast([0.9, 0.5], [1, 0], groups=[0, 1], missed=3) -> ValueError: of one batch
+am.evaluate([1, 0], [1, 0], missed=[3, 4]) -> ValueError: missed is a list of 2: with
+am.evaluate([1, 0], [1, 0], missed=3, sample_weight=[1, 2]) -> ValueError: no weights
+am.evaluate([[1, 0]], [[1, 0]], average="macro", missed=[3, 0.5]) -> TypeError: one
+am.tune([1, 0], [0.9, 0.5], missed=[3, 4]) -> TypeError: missed is a list, one a label
+am.tune(None, [0.9, 0.5], missed=3) -> ValueError: missed needs labels in tune
+am.tune([1, 0], [0.9, 0.5], missed=3, min_recall=0.5) -> ValueError: does not go
+am.tune([1, 0], [0.9, 0.5], missed=3, groups=[0, 1]) -> ValueError: of one batch
+am.tune([1, 0], [0.9, 0.5], missed=3, sample_weight=[1, 2]) -> ValueError: no weights
+am.tune([[1, 0], [0, 1]], np.eye(2), missed=[3]) -> ValueError: missed is a list of 1
+am.tune([[1, 0], [0, 1]], np.eye(2), missed=3) -> ValueError: the count of one batch
 am.decide([0.9, 0.5, 0.2], "f1", min_positives=2, max_positives=1) -> ValueError:
     max_positives
 am.decide([0.9, 0.5, 0.2], "f1", max_positives=-1) -> ValueError: max_positives

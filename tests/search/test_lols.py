@@ -36,11 +36,12 @@ class Literal:
     """The loop of either algorithm, one state after the other.
 
     Every pass rolls in, tries all actions at all states, and learns from all examples
-    so far. Draws are those of `Searn`, by the number of the input and the depth.
+    so far. Draws are those of `Searn`, by the number of the input and the depth. With
+    `coin` LOLS draws who rolls out; without, it has the expected loss over the draw.
     """
 
-    def __init__(self, task, algorithm, beta, passes):
-        self.task, self.algorithm, self.beta = task, algorithm, beta
+    def __init__(self, task, algorithm, beta, passes, *, coin=False):
+        self.task, self.algorithm, self.beta, self.coin = task, algorithm, beta, coin
         self.expert = InitialPolicy(task)
         self.scorer = None
         learner, rng = Recording(), np.random.default_rng(0)
@@ -87,8 +88,15 @@ class Literal:
             actions = tuple(task.actions(X[i], state))
             costs = []
             for a, action in enumerate(actions):
-                expert = True
-                if self.algorithm == "lols" and self.scorer is not None:
+                expert, lols = True, self.algorithm == "lols" and self.scorer
+                if lols and not self.coin:
+                    after = task.step(X[i], state, action)
+                    both = [
+                        self.to_the_end(X[i], Y[i], after, who) for who in (True, False)
+                    ]
+                    costs.append(self.beta * both[0] + (1 - self.beta) * both[1])
+                    continue
+                if lols:
                     parts = np.array([rank]), np.array([a + 1]), np.array([0])
                     key = make_keys(seed + 1, *parts)
                     expert = float(draw(key, np.array([0]))[0]) < self.beta
@@ -104,15 +112,24 @@ def regrets(decisions, costs):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "beta"),
-    [("aggrevate", 1.0), ("aggrevate", 0.4), ("lols", 0.5), ("lols", 0.1)],
+    ("algorithm", "beta", "coin"),
+    [
+        ("aggrevate", 1.0, False),
+        ("aggrevate", 0.4, False),
+        ("lols", 0.5, True),
+        ("lols", 0.1, True),
+        ("lols", 0.5, False),
+        ("lols", 0.1, False),
+    ],
 )
-def test_the_algorithm_as_published(algorithm, beta):
+def test_the_algorithm_as_published(algorithm, beta, coin):
     task = SequenceLabelling("cv", history=1)
     learner = Recording()
     options = {"algorithm": algorithm, "beta": beta, "iterations": 4}
+    if coin:
+        options["costs"] = "rollout"
     searn = Searn(task, learner, **options).fit(X, Y)
-    literal = Literal(task, algorithm, beta, 4)
+    literal = Literal(task, algorithm, beta, 4, coin=coin)
     assert len(learner.given) == len(literal.given) == 4
     for one, other in zip(learner.given, literal.given, strict=True):
         for a, b in zip(regrets(*one), regrets(*other), strict=True):
@@ -150,10 +167,13 @@ TASKS = {
 
 
 @pytest.mark.parametrize("which", TASKS)
-@pytest.mark.parametrize("algorithm", ["lols", "aggrevate"])
-def test_kernels_do_the_same(which, algorithm):
+@pytest.mark.parametrize(
+    ("algorithm", "costs"),
+    [("lols", "optimal"), ("lols", "rollout"), ("aggrevate", "optimal")],
+)
+def test_kernels_do_the_same(which, algorithm, costs):
     fast, slow, labels = TASKS[which]
-    options = {"algorithm": algorithm, "beta": 0.5, "iterations": 3}
+    options = {"algorithm": algorithm, "costs": costs, "beta": 0.5, "iterations": 3}
     fits = []
     for task, bits in ((fast, None), (slow, 20)):
         learner = LinearLearner("perceptron", epochs=2, hash_bits=bits)
@@ -185,12 +205,16 @@ def test_the_kept_iteration_is_that_of_the_least_loss():
         ({"beta": "search"}, "beta='search' belongs to algorithm='searn'"),
         ({"iterations": None}, "iterations=None belongs to algorithm='searn'"),
         ({"costs": "tied"}, "costs='tied' belongs to algorithm='searn'"),
+        (
+            {"costs": "rollout", "algorithm": "aggrevate"},
+            "costs='rollout' belongs to algorithm='searn', not to 'aggrevate'",
+        ),
     ],
 )
 def test_options_of_searn_alone(options, message):
     task = SequenceLabelling("cv")
     with pytest.raises(ValueError, match=message):
-        Searn(task, algorithm="lols", **options).fit(X, Y)
+        Searn(task, **{"algorithm": "lols", **options}).fit(X, Y)
     with pytest.raises(ValueError, match="algorithm must be"):
         Searn(task, algorithm="dagger").fit(X, Y)
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from argmetric._ground.types import Booleans, Integers
 from argmetric.metrics import (
     AffineForm,
-    CustomMetric,
     Form,
     ItemForm,
     MeanForm,
@@ -134,11 +133,11 @@ def needs_one_point(expected: float) -> bool:
 
 
 def is_smooth(metric: Metric) -> bool:
-    """Return whether the metric is a user's function that is declared smooth.
+    """Return whether the metric is a function of the counts that is declared smooth.
 
     A rough curve of it shows which counts can be the best.
     """
-    return isinstance(metric, CustomMetric) and metric.smooth
+    return bool(getattr(metric, "smooth", False))
 
 
 def table_rows(form: Form | None, *, harmonic: bool = False) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.groups import MetricGroups
@@ -10,7 +13,7 @@ from argmetric._ground.groups import Segments
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import logit
 from argmetric._ground.types import Booleans, Floats
-from argmetric.metrics import Metric
+from argmetric.metrics import Metric, MissedPositives
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,25 @@ class Batch:
 
     def score_pmf(self) -> tuple[ScorePMF, float]:
         """Return the distribution of the score under p, and the expected positives."""
+        metric = self.metric
+        found, positives = self._pmf_of(metric)
+        if isinstance(metric, MissedPositives) and not isinstance(metric.missed, int):
+            # Mixed over equally likely numbers of missed positives; the mean is exact
+            parts = metric.parts(alone=self.layout.single)
+            each = [self._pmf_of(part)[0] for part in parts]
+            defined = (1.0 - found.p_undefined) / len(each)
+            atoms = [(x.values, defined * x.probabilities) for x in each]
+            lost = np.full(1, math.nan), np.full(1, found.p_undefined)
+            found = replace(ScorePMF.from_atoms([*atoms, lost]), mean=found.mean)
+        return found, positives
+
+    def _pmf_of(self, metric: Metric) -> tuple[ScorePMF, float]:
+        """Return the distribution of a metric, and the expected positives."""
         layout = self.layout
         order = slice(None) if layout.rows is None else layout.rows
         rows = Segments(self.p[order], self.q[order], layout.indptr, layout.sizes)
         known, selected = self.known[order], self.selected[order]
-        groups = MetricGroups(self.metric, rows, known, selected, self.deviation)
+        groups = MetricGroups(metric, rows, known, selected, self.deviation)
         if layout.single:
             return groups.pmf(0)
         from argmetric._forecast.group_mean import mean_distribution  # loads much

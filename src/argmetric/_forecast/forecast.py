@@ -19,7 +19,7 @@ from argmetric._calibrate.resolve import (
 )
 from argmetric._forecast.batch import Batch
 from argmetric._forecast.distributions import ScorePMF
-from argmetric._forecast.effects import LARGEST_EFFECT
+from argmetric._forecast.effects import LARGEST_EFFECT, fix_known
 from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import (
     check_flag,
@@ -42,12 +42,23 @@ from argmetric._ground.types import (
     ArrayLike,
     Booleans,
     Floats,
+    Interval,
     Label,
     LabelsLike,
     ReferenceLike,
 )
 from argmetric._ground.validation import is_sparse, warn_of_scale
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    MissedLike,
+    Utility,
+    get_metric,
+    refuse_for_amounts,
+    require_defined,
+    require_one_batch,
+    with_missed,
+)
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
@@ -67,6 +78,7 @@ def forecast(
     prior: float | Literal["estimate"] | None = None,
     overdispersion: float = 0.0,
     zero_division: float | None = None,
+    missed: MissedLike | None = None,
     logits: bool = False,
     reference: ReferenceLike | None = None,
     pos_label: Label | None = None,
@@ -102,6 +114,8 @@ def forecast(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own. With nan the forecast is for the
         outcomes in which the metric is defined.
+    missed : int, float or pair, optional
+        Positives that are no rows, as for `decide`; experimental.
     logits : bool, default=False
         Whether `p` holds log-odds.
     reference : pair (y, p) or Calibrator, optional
@@ -132,6 +146,7 @@ def forecast(
             known=known is not None,
             prior=prior is not None,
             overdispersion=overdispersion != 0.0,
+            missed=missed is not None,
             reference=reference is not None,
             pos_label=pos_label is not None,
         )
@@ -155,6 +170,8 @@ def forecast(
     overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
     logits = check_flag(logits, "logits")
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    metric = with_missed(metric, missed)
+    require_one_batch(metric, layout.sizes.size)
     reference = with_positives(reference, pos_label)
     fitted = resolve_reference(reference, logits=logits)
     prior = check_prior(prior, with_rows=fitted.rows is not None)
@@ -183,21 +200,13 @@ def forecast(
 
         # An implicit entry stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, known_share, int(layout.sizes.sum()))
-    require_defined(metric, layout.largest)
+    if not getattr(metric, "_by_rows", False):
+        require_defined(metric, layout.largest)
     known_ = _known_values(known, layout)
     batch = Batch(
         metric, layout, p_, q, known_, selected, overdispersion, known_share, logits
     )
-    given_calibrator = None
-    if calibrator is not None and calibrator._uncertain:
-        from argmetric._forecast.posterior_score import posterior_pmf
-
-        pmf, fitted_pmf, positives = posterior_pmf(batch, calibrator)
-        values, probabilities = fitted_pmf.values, fitted_pmf.probabilities
-        given_calibrator = central_interval(values, probabilities, coverage)
-    else:
-        pmf, positives = batch.score_pmf()
-        refuse_undefined(pmf.values, metric)
+    pmf, positives, given_calibrator, notes = _distribution(batch, calibrator, coverage)
     return build_forecast(
         pmf,
         metric,
@@ -209,8 +218,42 @@ def forecast(
         expected_positives=positives,
         assumptions=conditions(prior, overdispersion, known_, calibrator),
         prevalence=at.prevalence,
-        notes=at.notes,
+        notes=(*at.notes, *notes),
     )
+
+
+def _distribution(
+    batch: Batch, calibrator: Calibrator | None, coverage: float
+) -> tuple[ScorePMF, float, Interval | None, tuple[str, ...]]:
+    """Return the distribution of the score, expected positives, and what to note.
+
+    With an uncertain calibrator also the interval under the fitted one.
+    """
+    uncertain = calibrator is not None and calibrator._uncertain
+    if isinstance(batch.metric, Utility) and batch.metric._by_rows:
+        from argmetric._forecast.amounts import amounts_pmf
+
+        one = batch.layout.ids is None and len(batch.layout.shape) == 1
+        refuse_for_amounts(
+            {"groups": not one, "overdispersion": batch.deviation or None}
+        )
+        p, q = fix_known(batch.p, batch.q, batch.known)
+        pmf, error = amounts_pmf(batch.metric, p, q, batch.selected)
+        notes = ()
+        if error > 0.0:
+            notes = (f"the distribution's probabilities err by at most {error:.2g}",)
+        if uncertain:
+            notes += ("the calibrator is taken as exact; the interval is conditional",)
+        return pmf, float(p.sum()), None, notes
+    if calibrator is not None and uncertain:
+        from argmetric._forecast.posterior_score import posterior_pmf
+
+        pmf, fitted_pmf, positives = posterior_pmf(batch, calibrator)
+        values, probabilities = fitted_pmf.values, fitted_pmf.probabilities
+        return pmf, positives, central_interval(values, probabilities, coverage), ()
+    pmf, positives = batch.score_pmf()
+    refuse_undefined(pmf.values, batch.metric)
+    return pmf, positives, None, ()
 
 
 def build_forecast(

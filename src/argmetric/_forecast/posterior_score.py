@@ -88,7 +88,10 @@ def distribution_of_draws(batch: Batch, bins: ScoreBins, p: Floats) -> ScorePMF:
     hits = counts[:, 0] + known
     positives = hits + counts[:, 1] + (np.count_nonzero(positive) - known)
     k = np.count_nonzero(selected)
-    values = batch.metric.value(hits, k, positives, batch.n).ravel()
+    ends = (np.broadcast_to(np.float64(x), hits.shape) for x in (k, batch.n))
+    k_, n = ends
+    rng = np.random.default_rng(2)
+    values = batch.metric._new_value(hits, k_, positives, n, rng).ravel()
     return ScorePMF.from_atoms([(values, np.full(values.size, 1.0 / values.size))])
 
 

@@ -348,9 +348,12 @@ def metric_fields(
     if text is None:
         zero = metric.zero_division
         text = f"{metric.name}, 0/0 = {'left out' if zero != zero else f'{zero:g}'}"
+    missed = getattr(metric, "missed", None)
+    more = [Field("missed", missed, "missed", getattr(metric, "words", ""))]
     return [
         Field("metric", metric.name, words, text),
         Field("zero_division", metric.zero_division),
+        *(more if missed is not None else ()),
     ]
 
 

@@ -26,6 +26,7 @@ STABLE = {
         Specificity SquaredCountError Tversky Utility Youden get_metric metric_names
     """),
 }
+_MISSED = ("decide", "evaluate", "forecast", "tune")
 # Options and attributes of stable names that are not promised themselves
 EXPERIMENTAL = frozenset(
     {
@@ -33,7 +34,10 @@ EXPERIMENTAL = frozenset(
         "argmetric.Guarantee low",
         "argmetric.Guarantee.classes",
         "argmetric.Guarantee.low",
+        "argmetric.MetricClassifier ask",
         "argmetric.MetricClassifier review",
+        *(f"argmetric.{verb} missed" for verb in _MISSED),
+        *(f"argmetric {verb} --missed" for verb in _MISSED),
         "argmetric.classes.tune ask",
         "argmetric.classes.tune confidence",
         "argmetric.classes.tune min_precision",

@@ -45,6 +45,10 @@ from argmetric._monitor._distribution import SHIFTS as SHIFTS
 from argmetric._monitor._distribution import Shift as Shift
 from argmetric._monitor._labelling import LabelledEstimate as LabelledEstimate
 from argmetric._monitor._labelling import LabellingPlan as LabellingPlan
+from argmetric._monitor._parity import ParityMonitoring as ParityMonitoring
+from argmetric._monitor._parity import ParityPeriod as ParityPeriod
+from argmetric._monitor._parity import group_texts as group_texts
+from argmetric._monitor._parity import predicted_by_group as predicted_by_group
 from argmetric._monitor._period import ACTUAL_DRAWS as ACTUAL_DRAWS
 from argmetric._monitor._period import Period as Period
 from argmetric._monitor._period import values_of as values_of
@@ -65,13 +69,15 @@ from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import AllPeriods as AllPeriods
 from argmetric._monitor._words import OnePeriod as OnePeriod
 from argmetric._monitor._words import restore_period as restore_period
-from argmetric._verbs.tune import ReviewRule, Rule
+from argmetric._verbs.tune import ParityRule, ReviewRule, Rule
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 __all__ = [
     "LabelledEstimate",
     "LabellingPlan",
     "Monitoring",
+    "ParityMonitoring",
+    "ParityPeriod",
     "Period",
     "ReviewMonitoring",
     "ReviewPeriod",
@@ -117,6 +123,15 @@ def monitor(
 @overload
 def monitor(
     p: ArrayLike,
+    labels: ParityRule,
+    metric: None = None,
+    *,
+    reference: ReferenceLike,
+    **options: Unpack[_Options],
+) -> ParityMonitoring: ...
+@overload
+def monitor(
+    p: ArrayLike,
     labels: LabelsLike,
     metric: MetricLike | None = None,
     *,
@@ -125,7 +140,7 @@ def monitor(
 ) -> Monitoring: ...
 def monitor(
     p: ArrayLike,
-    labels: LabelsLike | ReviewRule,
+    labels: LabelsLike | ReviewRule | ParityRule,
     metric: MetricLike | None = None,
     *,
     reference: ReferenceLike,
@@ -143,7 +158,7 @@ def monitor(
     zero_division: float | None = None,
     pos_label: Label | None = None,
     logits: bool = False,
-) -> Monitoring | ReviewMonitoring:
+) -> Monitoring | ReviewMonitoring | ParityMonitoring:
     """Forecast the score of every period, and say whether something changed.
 
     A period has scores and no labels. Either nothing changed, the prevalence changed
@@ -157,7 +172,7 @@ def monitor(
     p : array-like
         Scores of the rows, as the model gave them; a matrix where rows have several
         labels, with `labels`, `known` and the reference in its shape.
-    labels : array-like, Rule, ReviewRule, float or Decision
+    labels : array-like, Rule, ReviewRule, ParityRule, float or Decision
         Predicted labels (0/1, booleans, -1/1, or any others with `pos_label`), the rule
         that predicts them, a threshold on `p`, or a decision.
     metric : str, Metric or callable, optional
@@ -175,7 +190,7 @@ def monitor(
     by : array-like, optional
         Segment of every row, such as a country: each is monitored by itself, too.
     groups : array-like, optional
-        Group of each row: the metric is averaged over the groups of a period.
+        Group of each row: the metric is averaged over them; of a `ParityRule` its own.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         With groups: their mean (default), or all rows pooled. For a matrix: the mean
         over rows or columns, or all cells together. All have one calibrator and shift.
@@ -199,8 +214,8 @@ def monitor(
 
     Returns
     -------
-    Monitoring or ReviewMonitoring
-        The `periods` with verdicts; with a `ReviewRule` on rows decided and promises.
+    Monitoring, ReviewMonitoring or ParityMonitoring
+        The `periods` with verdicts; of the two rules with what these promise.
 
     Raises
     ------
@@ -220,18 +235,13 @@ def monitor(
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
-    if isinstance(labels, ReviewRule):
-        alone: dict[str, object] = {
-            "metric": metric,
-            "by": by,
-            "groups": groups,
-            "features": features,
-        }
+    if isinstance(labels, ReviewRule | ParityRule):
+        alone: dict[str, object] = {"metric": metric, "by": by, "features": features}
         alone |= {"floor": floor, "average": average, "zero_division": zero_division}
         how: Any = {"reference": reference, "time": time, "every": every}
         how |= {"known": known, "shift": shift, "coverage": coverage, "logits": logits}
         how |= {"false_alarms": false_alarms, "pos_label": pos_label}
-        return _monitor_review(p, labels, alone, how)
+        return _monitor_rule(p, labels, groups, alone, how)
     scores = read_scores(p, "p", logits=logits)
     mean_over = _check_average(scores, groups, average)
     if features is not None and scores.ndim == 2:
@@ -296,16 +306,25 @@ def monitor(
     return monitoring._with_features(rows, *both)
 
 
-def _monitor_review(
-    p: ArrayLike, rule: ReviewRule, alone: dict[str, object], how: dict[str, Any]
-) -> ReviewMonitoring:
-    """Monitor each promise of a rule; options that go with a metric are refused."""
+def _monitor_rule(
+    p: ArrayLike,
+    rule: ReviewRule | ParityRule,
+    groups: ArrayLike | None,
+    alone: dict[str, object],
+    how: dict[str, Any],
+) -> ReviewMonitoring | ParityMonitoring:
+    """Monitor what a rule promises; options that go with a metric are refused."""
+    what = "the gap between groups" if isinstance(rule, ParityRule) else "its promises"
+    if isinstance(rule, ReviewRule):
+        alone = alone | {"groups": groups}
     for name, value in alone.items():
         if value is not None:
             raise ValueError(
-                f"{name} has no meaning with a ReviewRule: what is monitored are its "
-                "promises, on all rows"
+                f"{name} has no meaning with a {type(rule).__name__}: what is "
+                f"monitored is {what}, on all rows"
             )
+    if isinstance(rule, ParityRule):
+        return _monitor_parity(p, rule, groups, how)
     parts = {
         name: monitor(p, one, floor=rule.constraints[name], **how)
         for name, one in rule.promise_rules.items()
@@ -313,6 +332,23 @@ def _monitor_review(
     if not parts:
         raise ValueError("the ReviewRule promises nothing: there is nothing to monitor")
     return ReviewMonitoring(rule, parts)
+
+
+def _monitor_parity(
+    p: ArrayLike, rule: ParityRule, groups: object, how: dict[str, Any]
+) -> ParityMonitoring:
+    """Monitor the gap between groups, which are segments with a threshold each."""
+    if groups is None:
+        raise ValueError("a ParityRule needs the group of each row: pass groups=")
+    check_scale_of_rule(rule.rules[0], logits=how["logits"])
+    labels, by = predicted_by_group(rule, p, groups, how["pos_label"])
+    reference = how["reference"]
+    if isinstance(reference, tuple | list) and len(reference) == 3:
+        y, old, names = reference
+        names = group_texts(rule, names, len(names), "groups of reference")
+        how = how | {"reference": (y, old, names)}
+    metric = "recall" if rule.rate == "recall" else rule.metric
+    return ParityMonitoring(rule, monitor(p, labels, metric, by=by, **how))
 
 
 def _read_reference(

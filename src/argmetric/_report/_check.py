@@ -21,7 +21,12 @@ from argmetric._report._figures import Figure, Layer, axis, by_name, number, sho
 from argmetric._report._report import Card, PageTable, Report, Row, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck, reword
 from argmetric._verbs.tune import RATES, ParityRule, ReviewRule, Rule
-from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
+from argmetric.classes import (
+    ClassCalibrationCheck,
+    ClassDecision,
+    ClassReviewRule,
+    codes_of,
+)
 from argmetric.metrics import ClassMetric
 
 AnyCheck = CalibrationCheck | ClassCalibrationCheck
@@ -163,6 +168,41 @@ def report_review(rule: ReviewRule) -> Report:
         subtitle=f"{counted(rule.n, 'row')}; {rule._bands}",
         cards=tuple(cards),
         sections=(Section("bands", "Rows by score", (), (table,), figures),),
+        notes=rule.notes,
+        assumptions=rule.assumptions,
+        values={"rule": rule.to_dict()},
+    )
+
+
+def report_class_review(rule: ClassReviewRule) -> Report:
+    """Return a report of a threshold for each class: rows given it, and asked about."""
+    lines, names = dict(rule.lines()), [str(name) for name in rule.classes]
+    cards = [*make_cards((name, lines[name]) for name in ("automated", "for a person"))]
+    some = f"{np.isfinite(rule.thresholds).sum():,}"
+    cards.append(Card("Thresholds", some, f"of {counted(len(names), 'class')}"))
+    table = PageTable("The rule", ("", ""), tuple(rule.lines()))
+    tables = [table]
+    after: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    if rule.counts is not None:
+        header = ("class", "threshold", "right", "wrong", "for a person")
+        cuts = [f"{x:.4g}" if math.isfinite(x) else "none" for x in rule.thresholds]
+        each = zip(names, cuts, rule.counts, strict=True)
+        rows = [(*pair, *(f"{n:,}" for n in counts)) for *pair, counts in each]
+        tables.append(PageTable("The classes", header, rows[:SHOWN]))
+        if len(rows) > SHOWN:
+            after = (f"{len(rows) - SHOWN:,} more classes are not shown.",)
+        known = np.array(rule.counts, dtype=np.float64)
+        parts = {"most probable": known.sum(axis=1), "given": known[:, :2].sum(axis=1)}
+        caption = "Rows whose most probable class it is, and those that are given it. "
+        caption += "Few are: label more rows, or lower the promise."
+        figures = (by_name(caption, "labelled rows", names, parts),)
+    return Report(
+        kind="class review",
+        title="A class, or a person",
+        subtitle=f"{counted(rule.n, 'row')}; {rule._bands}",
+        cards=tuple(cards),
+        sections=(Section("classes", "Classes", (), tuple(tables), figures, after),),
         notes=rule.notes,
         assumptions=rule.assumptions,
         values={"rule": rule.to_dict()},

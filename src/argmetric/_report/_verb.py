@@ -18,6 +18,7 @@ from argmetric._report import _figures as draw
 from argmetric._report._check import (
     report_check,
     report_class_decision,
+    report_class_review,
     report_parity,
     report_review,
     report_rule,
@@ -29,7 +30,12 @@ from argmetric._report._report import Card, PageTable, Report, Section, make_car
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.decide import Decision
 from argmetric._verbs.tune import ParityRule, ReviewRule, Rule
-from argmetric.classes import ClassCalibrationCheck, ClassDecision, ClassMonitoring
+from argmetric.classes import (
+    ClassCalibrationCheck,
+    ClassDecision,
+    ClassMonitoring,
+    ClassReviewRule,
+)
 
 PeriodValues = dict[str, Any]
 
@@ -370,6 +376,7 @@ _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
     ClassDecision: (report_class_decision, ("y", "coverage", "reference")),
     Rule: (report_rule, ()),
     ReviewRule: (report_review, ()),
+    ClassReviewRule: (report_class_review, ()),
     ParityRule: (report_parity, ()),
     CalibrationCheck: (report_check, ()),
     ClassCalibrationCheck: (report_check, ()),

@@ -105,20 +105,27 @@ def gap_interval(
     k, n = hits[sizes > 0].astype(np.float64), sizes[sizes > 0].astype(np.float64)
     if k.size < 2:
         return math.nan, Interval(0.0, 1.0)
-    rates, tail = k / n, (1.0 - coverage) / 2.0
+    tail = (1.0 - coverage) / 2.0
 
-    def widths(tail: float) -> tuple[Floats, Floats]:
-        """Return squares of the distances from the rates to their limits."""
+    def limits(tail: float) -> tuple[Floats, Floats]:
         low = np.where(k > 0.0, betaincinv(np.maximum(k, 1.0), n - k + 1.0, tail), 0.0)
-        most = betaincinv(k + 1.0, np.maximum(n - k, 1.0), 1.0 - tail)
-        return (rates - low) ** 2, (np.where(k < n, most, 1.0) - rates) ** 2
+        high = betaincinv(k + 1.0, np.maximum(n - k, 1.0), 1.0 - tail)
+        return low, np.where(k < n, high, 1.0)
 
+    shared = limits(tail / (k.size * (k.size - 1.0)))
+    return float(np.ptp(k / n)), gap_within(k / n, shared, limits(tail))
+
+
+def gap_within(
+    rates: Floats, lower: tuple[Floats, Floats], upper: tuple[Floats, Floats]
+) -> Interval:
+    """Return the interval of a gap, each end from low and high limits of all rates."""
     apart = rates[:, None] - rates
-    down, up = widths(tail / (k.size * (k.size - 1.0)))
+    down, up = ((rates - x) ** 2 for x in lower)
     least = (apart - np.sqrt(down[:, None] + up)).max()
-    down, up = widths(tail)
+    down, up = ((rates - x) ** 2 for x in upper)
     most = (apart + np.sqrt(up[:, None] + down)).max()
-    return float(np.ptp(rates)), Interval(max(float(least), 0.0), min(float(most), 1.0))
+    return Interval(max(float(least), 0.0), min(float(most), 1.0))
 
 
 def near_probability(rates: Floats, sizes: Sequence[int], gap: float) -> Floats:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from argmetric.classes._input import codes_of as codes_of
     from argmetric.classes._input import given_classes as given_classes
+    from argmetric.classes._input import least_recalls as least_recalls
     from argmetric.classes._monitor import ClassMonitoring as ClassMonitoring
     from argmetric.classes._monitor import monitor as monitor
     from argmetric.classes._monitor_period import ClassPeriod as ClassPeriod
@@ -70,7 +71,12 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
             "_climb": ("expected_table",),
             "_evaluate": ("score_of_counts", "sorted_classes"),
             "_fit": ("fit_class_matrix", "fit_class_temperature"),
-            "_input": ("check_class_probabilities", "codes_of", "given_classes"),
+            "_input": (
+                "check_class_probabilities",
+                "codes_of",
+                "given_classes",
+                "least_recalls",
+            ),
             "_calibrators": (
                 "ClassCalibrator",
                 "ClassMatrixCalibrator",

@@ -429,11 +429,13 @@ class ClassLimits:
         )
 
 
-def least_recalls(min_recall: SharesLike | None, classes: ClassTuple) -> Floats:
-    """Return the least recall of each class, 0 without a limit."""
-    recall = one_per_class(min_recall, classes, "min_recall", 0.0)
+def least_recalls(
+    min_recall: SharesLike | None, classes: ClassTuple, name: str = "min_recall"
+) -> Floats:
+    """Return the least recall, or other rate, of each class; 0 without a limit."""
+    recall = one_per_class(min_recall, classes, name, 0.0)
     if (recall > 1.0).any():
-        raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")
+        raise ValueError(f"{name} must lie from 0 to 1, not at {recall.max():g}")
     return recall
 
 

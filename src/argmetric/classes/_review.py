@@ -53,6 +53,7 @@ from argmetric._verbs.guarantees import (
     guarantee_sentence,
 )
 from argmetric._verbs.tune import (
+    N_DRAWS,
     NOT_FITTED,
     ONE_CROSSING,
     LabelledRows,
@@ -65,15 +66,17 @@ from argmetric._verbs.tune import (
     fewest_rows,
     files,
     population_words,
-    proportion_interval,
+    quantiles,
 )
 from argmetric.classes._input import labels_of, one_per_class
 from argmetric.classes._weights import class_scores
+from argmetric.metrics import Metric, get_metric
 
 SHOWN = 8  # classes in the printed form
 FLOOR = "min_precision"
 COUNTS = ("right", "wrong", "asked")
 MOST = "the most probable one"
+MOST_MASS = 50.0  # pseudo-rows of each class, for each other class
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -103,7 +106,9 @@ class ClassReviewRule(SavedRule):
     n : int
         Number of labelled rows.
     automated : float
-        Proportion of these rows that are given a class.
+        Proportion of rows that are given a class. Which classes have a threshold
+        depends on how many rows have them: proportions of the classes that look equal
+        are drawn together.
     automated_interval : Interval or None
         For this proportion in the population.
     coverage : float
@@ -124,7 +129,7 @@ class ClassReviewRule(SavedRule):
     >>> y = (p.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1)
     >>> rule = am.classes.tune(y, p, min_precision=0.9, confidence=0.9, review=True)
     >>> rule.thresholds.round(2), round(rule.automated, 2)
-    (array([0.63, 0.67, 0.69]), 0.77)
+    (array([0.83, 0.8 , 0.76]), 0.48)
     >>> rule.apply([[0.1, 0.1, 0.8], [0.4, 0.4, 0.2]])
     array([ 2, -1])
     """
@@ -173,6 +178,11 @@ class ClassReviewRule(SavedRule):
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
+    @property
+    def metric(self) -> Metric:
+        """Return what is promised of each class: precision."""
+        return get_metric("precision")
+
     def predicts(self, p: ArrayLike) -> npt.NDArray[np.int64]:
         """Return the column of the class that a row is given, -1 where a person asks.
 
@@ -216,10 +226,10 @@ class ClassReviewRule(SavedRule):
         if self.automated_interval is not None:
             ends = "{:.1%} to {:.1%}".format(*self.automated_interval)
             words += f" ({self.coverage:.0%} interval {ends})"
-        return Headline("automated", words, self._summary)
+        return Headline("automated", words, self._bands)
 
     @property
-    def _summary(self) -> str:
+    def _bands(self) -> str:
         some = int(np.isfinite(self.thresholds).sum())
         of = len(self.classes)
         return f"{some} of {of} classes have a threshold, a person sees the rows below"
@@ -307,7 +317,7 @@ class ClassReviewRule(SavedRule):
         return guarantee_sentence({"": self.guarantee})
 
     def _title(self) -> str:
-        return f"ClassReviewRule({self._summary})"
+        return f"ClassReviewRule({self._bands})"
 
     def _columns(self) -> dict[str, object]:
         columns: dict[str, object] = {"class": [str(name) for name in self.classes]}
@@ -427,7 +437,7 @@ def tune_review(
     counts = [
         np.bincount(best[rows], minlength=len(classes)).tolist() for rows in of_class
     ]
-    automated = float(given.mean())
+    automated, interval = _proportion(counts, thresholds, coverage)
     guarantee = Guarantee(
         float(thresholds.min()),
         round(1.0 - terms.risk, 15),
@@ -451,7 +461,7 @@ def tune_review(
         guarantee,
         n=best.size,
         automated=automated,
-        automated_interval=proportion_interval(automated, best.size, coverage),
+        automated_interval=interval,
         coverage=coverage,
         counts=tuple(zip(*counts, strict=True)),
         notes=notes,
@@ -504,6 +514,42 @@ def _certify(
     return dict(sorted(promises.items())), tuple(notes)
 
 
+def _proportion(
+    counts: list[list[int]], thresholds: Floats, coverage: float
+) -> tuple[float, Interval]:
+    """Return the proportion of rows that are given a class, with an interval.
+
+    A class often has a threshold because many of these rows have it, more than of new
+    ones. So the proportions of the classes have a Dirichlet prior with the mass a for
+    each, the likeliest one up to MOST_MASS (K - 1): (N_c + a) / (n + K a). The part of
+    the rows of a class above its threshold has Jeffreys' prior.
+
+    Parameters
+    ----------
+    counts : list of list of int
+        Rows of each class that are right, wrong, and asked.
+    thresholds : ndarray of shape (n_classes,)
+    coverage : float
+    """
+    from scipy.special import gammaln
+
+    right, wrong, asked = np.array(counts, dtype=np.float64)
+    above, size = right + wrong, right + wrong + asked
+    n, k = size.sum(), size.size
+    masses = np.geomspace(0.5, MOST_MASS * (k - 1), 25)
+    terms = gammaln(size + masses[:, None]) - gammaln(masses)[:, None]
+    known = gammaln(k * masses) - gammaln(n + k * masses) + terms.sum(axis=1)
+    mass = masses[int(np.argmax(known))]
+    rng = np.random.default_rng(0)
+    parts = rng.gamma(size + mass, size=(N_DRAWS, k))
+    parts /= parts.sum(axis=1, keepdims=True)
+    given = rng.beta(above + 0.5, asked + 0.5, size=parts.shape)
+    given[:, np.isinf(thresholds)] = 0.0
+    given[:, thresholds == 0.0] = 1.0
+    value = (size + mass) / (n + k * mass) @ (above / np.maximum(size, 1.0))
+    return float(value), quantiles((parts * given).sum(axis=1), coverage)
+
+
 def _able(floors: Floats, sizes: Integers, risk: float) -> tuple[list[int], list[int]]:
     """Return the classes to test, as many as can pass at an equal risk, and the others.
 
@@ -511,7 +557,8 @@ def _able(floors: Floats, sizes: Integers, risk: float) -> tuple[list[int], list
     """
     asked = np.flatnonzero(np.isfinite(floors)).tolist()
     for m in range(len(asked), 0, -1):
-        spare = {c: sizes[c] - (fewest_rows(floors[c], risk / m) or 0) for c in asked}
+        fewest = {x: fewest_rows(x, risk / m) or 0 for x in {*floors[asked].tolist()}}
+        spare = {c: sizes[c] - fewest[floors[c]] for c in asked}
         able = sorted((c for c in asked if spare[c] >= 0), key=lambda c: -spare[c])
         if len(able) >= m:
             return sorted(able[:m]), sorted({*asked} - {*able[:m]})

@@ -203,11 +203,19 @@ class Metrics(Options, group=METRIC):
     zero_division
         The score of an empty answer where nothing is positive (0/0): 0, 1, or nan to
         leave the case out. [default: 0]
+    missed
+        Positives that are no rows, as a detector has them: a count (12), a rate per
+        positive among the rows (0.4), or two counts of a reference, found and missed
+        (30,70). They are false negatives of the metric. Experimental.
     """
 
     metric: Annotated[NamedMetric, Parameter(help=f"{METRICS} [default: f1]")]
     average: AnyAverage | None
     zero_division: ZeroDivision | None
+    missed: Annotated[
+        int | float | str | None,
+        shown("COUNT|RATE|PAIR", converter=values.missed_positives, n_tokens=1),
+    ]
     no_label: bool
     normal: bool
     cost_fp: Amount

@@ -212,6 +212,21 @@ def read_count(text: str) -> int | str:
     return text
 
 
+def missed_positives(type_: object, tokens: Sequence[cyclopts.Token]) -> object:
+    """Read 12 as a count, 0.4 as a rate, and 30,70 as counts of a reference."""
+    text = tokens[0].value
+    if re.fullmatch(r"\d{1,15}", text, re.ASCII):
+        return int(text)
+    if pair := re.fullmatch(r"(\d{1,15}),(\d{1,15})", text, re.ASCII):
+        return int(pair[1]), int(pair[2])
+    if re.fullmatch(r"\d*\.\d+|\d+\.\d*", text, re.ASCII):
+        return float(text)
+    raise ValueError(
+        "A count (12), a rate per found positive (0.4), or two counts, found and "
+        f"missed (30,70), are needed, not {text!r}."
+    )
+
+
 def share_or_estimate(type_: object, tokens: Sequence[cyclopts.Token]) -> float | str:
     """Return the value of --prior: a prevalence, or "estimate"."""
     text = tokens[0].value

@@ -42,6 +42,12 @@ from argmetric.metrics._fractional import (
     Precision,
     Tversky,
 )
+from argmetric.metrics._missed import MissedLike as MissedLike
+from argmetric.metrics._missed import MissedPositives as MissedPositives
+from argmetric.metrics._missed import listed_wrongly as listed_wrongly
+from argmetric.metrics._missed import refuse_with_missed as refuse_with_missed
+from argmetric.metrics._missed import require_one_batch as require_one_batch
+from argmetric.metrics._missed import with_missed as with_missed
 from argmetric.metrics._names import MetricLike, get_metric, metric_names
 from argmetric.metrics._names import averaged_name as averaged_name
 from argmetric.metrics._names import convention_in_words as convention_in_words
@@ -63,6 +69,7 @@ from argmetric.metrics._rates import (
     Utility,
     Youden,
 )
+from argmetric.metrics._rates import refuse_for_amounts as refuse_for_amounts
 
 __all__ = [
     "MCC",

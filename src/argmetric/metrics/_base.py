@@ -185,6 +185,14 @@ class Metric:
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         raise TypeError(f"{type(self).__name__} must define the method `_value`")
 
+    def _new_value(
+        self, tp: Floats, k: Floats, t: Floats, n: Floats, rng: np.random.Generator
+    ) -> Floats:
+        """Return the value at drawn counts; what else is unknown is drawn, too."""
+        return self.value(tp, k, t, n)
+
+    _expected_value = _new_value  # of many more rows, without the noise of new ones
+
     def score(self, y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
         """Return the score of 0/1 predictions against 0/1 labels.
 
@@ -375,7 +383,9 @@ def _with_zero_division(metric: Metric, zero_division: float) -> Metric:
 def is_lasting(metric: Metric) -> bool:
     """Return whether values may be cached: user code may depend on anything."""
     own = type(metric).__module__.startswith("argmetric.metrics.")
-    return own and not isinstance(metric, CustomMetric)
+    inner = getattr(metric, "metric", None)  # of one with missed positives
+    lasts = inner is None or is_lasting(inner)
+    return own and lasts and not isinstance(metric, CustomMetric)
 
 
 class SizeFacts(NamedTuple):

@@ -15,6 +15,7 @@ from argmetric._ground.plugins import load_plugin, plugin_names
 from argmetric.metrics import _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._fractional import FBeta
+from argmetric.metrics._missed import MissedPositives, with_missed
 
 
 def convention_in_words(convention: str, zero_division: float) -> str:
@@ -302,7 +303,12 @@ class MissingFunction:
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
     """Return class and parameters; only the name of a user's function."""
     head = {"class": type(metric).__name__, "name": metric.name}
-    if CLASSES.get(type(metric).__name__) is not type(metric):
+    if isinstance(metric, MissedPositives):
+        missed = metric.missed
+        head |= {"missed": list(missed) if isinstance(missed, tuple) else missed}
+        return head | {"metric": metric_to_dict(metric.metric)}
+    rows = getattr(metric, "_by_rows", False)  # of these rows: a file has the name
+    if rows or CLASSES.get(type(metric).__name__) is not type(metric):
         return {
             "class": "CustomMetric",
             "name": metric.name,
@@ -323,6 +329,10 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
             return added.with_zero_division(known["zero_division"])
         function = MissingFunction(str(known["name"]))
         return CustomMetric(function, **known)
+    if kind == "MissedPositives":
+        missed = known["missed"]
+        pair = tuple(missed) if isinstance(missed, list) else missed
+        return with_missed(metric_from_dict(values["metric"]), pair)
     if kind not in CLASSES:
         raise ValueError(
             f"no metric of the class {kind!r} is known here: was the file written by a "

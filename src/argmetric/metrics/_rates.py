@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._ground.arguments import check_number
 from argmetric._ground.types import Floats
+from argmetric._ground.validation import to_floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
 from argmetric.metrics._forms import (
     AffineFactors,
@@ -233,15 +234,47 @@ class QMean(_Rates):
         return 1.0 - np.sqrt(((1.0 - tpr) ** 2 + (1.0 - tnr) ** 2) / 2.0)
 
 
+_CELLS = ("tp", "fp", "fn", "tn")
+
+
+def _worth(value: object, name: str) -> float | Floats:
+    """Return a checked number, or one finite number a row as a read-only array."""
+    if np.ndim(value) == 0 or isinstance(value, str):  # type: ignore[arg-type]
+        return check_number(value, name)
+    worth = np.array(to_floats(value, name))
+    if worth.ndim != 1:
+        raise ValueError(
+            f"{name} must be a number or have one value a row, not the shape "
+            f"{worth.shape}"
+        )
+    wrong = np.flatnonzero(~np.isfinite(worth))
+    if wrong.size:
+        raise ValueError(
+            f"{name} is {worth[wrong[0]]:g} in row {wrong[0]}: amounts must be finite"
+        )
+    worth.flags.writeable = False
+    return worth
+
+
+def refuse_for_amounts(options: dict[str, object]) -> None:
+    """Refuse options that have no meaning beside one worth a row."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise ValueError(
+                f"{name} does not go with a Utility of one value a row, which is a sum "
+                "over the rows of one vector: leave it out, or pass four numbers"
+            )
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Utility(Metric):
     """Weighted counts: tp·TP + fp·FP + fn·FN + tn·TN, not divided by n.
 
     Parameters
     ----------
-    tp : float, default=1.0
-        Worth of a true positive.
-    fp, fn, tn : float, default=0.0
+    tp : float or array-like of shape (n,), default=1.0
+        Worth of a true positive; an array has one value a row.
+    fp, fn, tn : float or array-like of shape (n,), default=0.0
         Worth of a false positive, false negative and true negative.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Changes nothing: a sum is always defined.
@@ -251,32 +284,67 @@ class Utility(Metric):
     >>> import argmetric as am
     >>> am.Utility(tp=10, fp=-1).value(tp=3, k=5, t=4, n=10)
     np.float64(28.0)
+
+    With amounts each row counts by its own:
+
+    >>> am.decide([0.5, 0.2], am.Utility(tp=[3.0, 90.0], fp=-5.0)).labels
+    array([0, 1])
     """
 
-    tp: float = 1.0
-    fp: float = 0.0
-    fn: float = 0.0
-    tn: float = 0.0
+    tp: float | Floats = 1.0
+    fp: float | Floats = 0.0
+    fn: float | Floats = 0.0
+    tn: float | Floats = 0.0
     formula: ClassVar[str] = "a·TP + b·FP + c·FN + d·TN"
     convention: ClassVar[str] = "none needed"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("tp", "fp", "fn", "tn"):
-            object.__setattr__(self, name, check_number(getattr(self, name), name))
+        for name in _CELLS:
+            object.__setattr__(self, name, _worth(getattr(self, name), name))
+
+    @property
+    def _by_rows(self) -> bool:
+        """Whether some worth has one value a row."""
+        return any(isinstance(getattr(self, name), np.ndarray) for name in _CELLS)
+
+    def _by_row(self, n: int) -> tuple[Floats, ...]:
+        """Return tp, fp, fn and tn of each of n rows, four arrays of shape (n,)."""
+        for name in _CELLS:
+            size = np.size(getattr(self, name))
+            if isinstance(getattr(self, name), np.ndarray) and size != n:
+                raise ValueError(
+                    f"{name} of Utility has {size:,} values, one a row, and there are "
+                    f"{n:,} rows"
+                )
+        return tuple(np.broadcast_to(getattr(self, name), (n,)) for name in _CELLS)
 
     @property
     def name(self) -> str:
         """Name with the four weights."""
-        return f"utility({self.tp:g}, {self.fp:g}, {self.fn:g}, {self.tn:g})"
+        parts = (getattr(self, name) for name in _CELLS)
+        texts = ("a row" if np.ndim(x) else f"{x:g}" for x in parts)
+        return f"utility({', '.join(texts)})"
 
     @property
-    def form(self) -> Form:
-        """Weighted sum of the four cells."""
-        weights = (self.tp, self.fp, self.fn, self.tn)
+    def _key(self) -> tuple[Any, ...]:  # type: ignore[override]
+        parts = (getattr(self, name) for name in _CELLS)
+        return (Utility, *(x.tobytes() if np.ndim(x) else x for x in parts))
+
+    @property
+    def form(self) -> Form | None:
+        """Weighted sum of the four cells; None with one value a row."""
+        if self._by_rows:
+            return None
+        weights: Any = (self.tp, self.fp, self.fn, self.tn)
         return MeanForm(cells=weights, scale=lambda k, n: np.ones_like(k))
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        if self._by_rows:
+            raise ValueError(
+                "a Utility with one value a row is no function of counts: it goes with "
+                "decide, forecast, evaluate and tune of one vector"
+            )
         errors = self.fp * (k - tp) + self.fn * (t - tp)
         return self.tp * tp + errors + self.tn * (n - k - t + tp)
 
@@ -293,7 +361,7 @@ class Utility(Metric):
         RankingPrinciple
             True where it holds, with the proof or a counterexample.
         """
-        if self.tp - self.fp - self.fn + self.tn >= 0:
+        if not self._by_rows and self.tp - self.fp - self.fn + self.tn >= 0:
             detail = "one more hit adds a - b - c + d ≥ 0"
             return RankingPrinciple(True, "proven", n, detail)
         return search_violation(self.value, n, self.greater_is_better)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from argmetric.train._boosting import MetricObjective as MetricObjective
     from argmetric.train._boosting import metric_objective as metric_objective
     from argmetric.train._classifier import MetricClassifier as MetricClassifier
+    from argmetric.train._frank_wolfe import (
+        FrankWolfeClassifier as FrankWolfeClassifier,
+    )
     from argmetric.train._logistic import (
         MetricLogisticRegression as MetricLogisticRegression,
     )
@@ -26,6 +29,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
         {
             "_boosting": ("MetricObjective", "metric_objective"),
             "_classifier": ("MetricClassifier",),
+            "_frank_wolfe": ("FrankWolfeClassifier",),
             "_logistic": ("MetricLogisticRegression",),
             "_scorer": ("optimal_scorer",),
             "_objectives": ("MetricSurfaceDisplay",),

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +24,6 @@ from argmetric._ground.arguments import (
 from argmetric._ground.features import (
     check_features,
     estimator_labels,
-    is_second,
     response_method,
     scores_of,
 )
@@ -40,17 +38,18 @@ from argmetric._ground.types import (
     Folds,
     Label,
     RandomState,
+    SharesLike,
 )
 from argmetric._ground.validation import to_numpy, warn_of_common_class
-from argmetric._verbs.decide import evaluate
-from argmetric.classes import evaluate as evaluate_classes
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import MetricLike
 from argmetric.train._fitting import (
+    RoutesMetadata,
     base_estimator,
     calibrate_and_tune,
     check_options,
     read_problem,
     route_params,
+    score_labels,
 )
 from argmetric.train._folds import BatchDecisions, out_of_fold, score_rows, split_rows
 
@@ -110,6 +109,7 @@ def _has_probabilities(classifier: MetricClassifier) -> bool:
 
 
 class MetricClassifier(
+    RoutesMetadata,
     BatchDecisions,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
@@ -142,15 +142,19 @@ class MetricClassifier(
         Folds of the out-of-fold scores. A number means stratified folds that keep
         groups whole.
     min_precision, min_recall, min_specificity, min_npv : float, optional
-        Minima of these scores on the out-of-fold scores.
+        Minima of these scores on the out-of-fold scores. With `review` of several
+        classes `min_precision` may be a dict by class.
     max_positives : int or str, optional
         Most rows predicted positive on the out-of-fold scores: a count, or "5%".
     confidence : float, optional
         The limits hold for new rows with this probability: see `tune`. Exact for a
         frozen estimator, an approximation for out-of-fold scores.
     review : bool, default=False
-        Experimental. With `confidence`: accept, reject or ask, see `ReviewRule`.
-        `predict` gives -1 for rows that a person should see.
+        Experimental. With `confidence`: accept, reject or ask, see `ReviewRule`; of
+        several classes a class or ask, see `argmetric.classes.ClassReviewRule`.
+    ask : object, optional
+        Experimental. With `review`: the label that `predict` gives to rows that a
+        person should see; by default -1, or "ask" among several classes of text.
     average : {"groups", "pooled", "macro"}, optional
         Tune for the mean over the groups given to `fit`, or for all rows pooled, which
         is the default; "macro" is for more than two classes.
@@ -170,8 +174,9 @@ class MetricClassifier(
         The classifier fitted on all rows.
     calibrator_ : Calibrator or None
         Calibrator of its scores.
-    rule_ : Rule, ReviewRule or MultiClassRule
-        The rule on the estimator's own scores; of several classes, on calibrated ones.
+    rule_ : Rule, ReviewRule, MultiClassRule or ClassReviewRule
+        The rule on the estimator's own scores; that of several classes without `review`
+        on calibrated ones.
     route_ : str
         Where its threshold came from: "tune", "decide" or "half".
     check_ : CalibrationCheck or None
@@ -207,10 +212,6 @@ class MetricClassifier(
     True
     """
 
-    # Splitters request groups by default, and so does what passes groups to one.
-    __metadata_request__fit = {"groups": True}  # noqa: RUF012
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
-
     @refuses("parity")
     def __init__(
         self,
@@ -220,13 +221,14 @@ class MetricClassifier(
         calibration: Method | None = "spline",
         route: Literal["tune", "decide", "half", "auto"] = "tune",
         cv: Folds = 5,
-        min_precision: float | None = None,
+        min_precision: SharesLike | None = None,
         min_recall: float | None = None,
         min_specificity: float | None = None,
         min_npv: float | None = None,
         max_positives: int | str | None = None,
         confidence: float | None = None,
         review: bool = False,
+        ask: Label | None = None,
         average: Literal["groups", "pooled", "macro"] | None = None,
         pos_label: Label | None = None,
         zero_division: float | None = None,
@@ -245,6 +247,7 @@ class MetricClassifier(
         self.max_positives = max_positives
         self.confidence = confidence
         self.review = review
+        self.ask = ask
         self.average = average
         self.pos_label = pos_label
         self.zero_division = zero_division
@@ -328,13 +331,13 @@ class MetricClassifier(
         Returns
         -------
         ndarray of shape (n_samples,)
-            The classes, as in `classes_`; with `review` also -1.
+            The classes, as in `classes_`; with `review` also ``rule_.ask``.
         """
         check_is_fitted(self)
+        if self.review:
+            return np.asarray(self.rule_.apply(self._scores(X)[0]))
         if self._positive is None:
             number = self.rule_.predicts(self._probabilities(X))
-        elif self.review:
-            return np.asarray(self.rule_.apply(self._scores(X)[0]))
         else:
             scores, _ = self._scores(X)
             chosen = self.rule_.applies(scores)
@@ -421,30 +424,8 @@ class MetricClassifier(
                 raise ValueError("average='groups' needs score(X, y, groups=...)")
             how["groups"] = groups
         if self._positive is None:
-            how |= {"classes": self.classes_.tolist(), "average": self.average}
-            value: float = evaluate_classes(truth, labels, self.metric, **how)
-        else:
-            positive = self.classes_[self._positive]
-            known = is_second(truth, self.classes_, "y") == (self._positive == 1)
-            value = evaluate(known, labels == positive, self.metric, **how)
-        return get_metric(self.metric)._gain(value)
-
-    def get_metadata_routing(self) -> object:
-        """Return where parameters of `fit` go: estimator, splitter or this object.
-
-        Returns
-        -------
-        MetadataRouter
-            As scikit-learn asks for it.
-        """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=base_estimator(self.estimator), method_mapping=to_fit)
-            .add(splitter=self.cv, method_mapping=to_split)
-        )
+            how["average"] = self.average
+        return score_labels(self, truth, labels, how)
 
     def _html_repr(self) -> str:
         """Return the notebook view: the tuned rule, and scikit-learn's diagram."""

@@ -12,7 +12,11 @@ from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from argmetric._calibrate.calibrate import DEFAULT, choose_method
@@ -21,18 +25,19 @@ from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.arguments import check_flag, shown
-from argmetric._ground.features import class_number
+from argmetric._ground.features import class_number, is_second
 from argmetric._ground.groups import check_groups
 from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats
 from argmetric._ground.validation import Probabilities, check_choice, check_scores
 from argmetric._verbs.check import CalibrationCheck, calibration_check
-from argmetric._verbs.decide import decide
-from argmetric._verbs.tune import tune
+from argmetric._verbs.decide import decide, evaluate
+from argmetric._verbs.tune import check_ask, tune
 from argmetric.classes import (
     check_class_probabilities,
     fit_class_matrix,
     fit_class_temperature,
 )
+from argmetric.classes import evaluate as evaluate_classes
 from argmetric.classes import tune as tune_classes
 from argmetric.metrics import Metric, get_metric
 from argmetric.train._folds import (
@@ -93,6 +98,7 @@ def calibrate_held_out(
 
 ROUTES = ("tune", "decide", "half", "auto")
 _FLOORS = ("min_precision", "min_recall", "min_specificity", "min_npv")
+REVIEWED = ("min_precision", "confidence")  # what several classes take with review
 LIMITS = (*_FLOORS, "max_positives", "confidence")
 
 
@@ -107,7 +113,10 @@ def check_options(classifier: MetricClassifier) -> Metric:
             "make: pass route='tune' or 'decide' with average='groups'"
         )
     given = [name for name in LIMITS if getattr(classifier, name) is not None]
-    given += ["review"] * check_flag(classifier.review, "review")
+    review = check_flag(classifier.review, "review")
+    if classifier.ask is not None:
+        check_ask(classifier.ask, review=review)
+    given += ["review"] * review
     if classifier.route != "tune" and given:  # there is no tuned threshold
         raise ValueError(
             f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
@@ -125,6 +134,51 @@ def base_estimator(estimator: Any) -> Any:
     if get_config()["enable_metadata_routing"]:
         default.set_fit_request(sample_weight=True)
     return default
+
+
+class RoutesMetadata:
+    """Metadata routing of a classifier that fits an estimator on folds."""
+
+    estimator: Any
+    cv: Any
+    # Splitters request groups by default, and so does what passes groups to one.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
+
+    def get_metadata_routing(self) -> object:
+        """Return where parameters of `fit` go: estimator, splitter or this object.
+
+        Returns
+        -------
+        MetadataRouter
+            As scikit-learn asks for it.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=base_estimator(self.estimator), method_mapping=to_fit)
+            .add(splitter=self.cv, method_mapping=to_split)
+        )
+
+
+def score_labels(
+    classifier: Any, y: AnyArray, labels: AnyArray, how: dict[str, Any]
+) -> float:
+    """Return the metric of predicted labels, negated if smaller is better.
+
+    `how` has further options of `evaluate`, or with several classes of
+    `classes.evaluate`.
+    """
+    classes, positive = classifier.classes_, classifier._positive
+    if positive is None:
+        how = {"classes": classes.tolist(), **how}
+        value: float = evaluate_classes(y, labels, classifier.metric, **how)
+    else:
+        known = is_second(y, classes, "y") == (positive == 1)
+        value = evaluate(known, labels == classes[positive], classifier.metric, **how)
+    return get_metric(classifier.metric)._gain(value)
 
 
 def read_problem(
@@ -157,13 +211,13 @@ def read_problem(
     positive = class_number(classes, classifier.pos_label)
     if positive is None:
         supported = {
-            "review": (False,),
             "route": ("tune", "auto"),
             "calibration": (None, DEFAULT, "auto", "temperature"),
         }
+        promised = REVIEWED if classifier.review else ()
         for name in (*LIMITS, "average", *supported):
             value = getattr(classifier, name)
-            if value in supported.get(name, (None, "macro")):
+            if name in promised or value in supported.get(name, (None, "macro")):
                 continue
             what = f"{name}={value!r}" if name in supported else name
             instead = ": use 'temperature'" if name == "calibration" else ""
@@ -175,7 +229,7 @@ def read_problem(
 
 
 def route_params(
-    classifier: MetricClassifier,
+    classifier: Any,
     estimator: Any,
     problem: Problem,
     params: dict[str, object],
@@ -232,7 +286,9 @@ def calibrate_and_tune(
     options["pos_label"] = problem.classes.tolist()[problem.positive]
     options |= {name: getattr(classifier, name) for name in LIMITS}
     if classifier.review:  # promises hold for rows: of groups one row each counts
-        options["review"], rows["average"] = True, classifier.average
+        ask = classifier.ask
+        options |= {"review": True, "ask": -1 if ask is None else ask}
+        rows["average"] = classifier.average
     elif problem.groups is not None:
         rows["average"] = classifier.average or "pooled"
     y = problem.y[held_out.rows]
@@ -328,6 +384,33 @@ def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
     )
 
 
+def _class_review(
+    classifier: MetricClassifier, problem: Problem, held_out: HeldOut
+) -> Any:
+    """Certify a threshold for each class; rows below it are left to a person."""
+    if held_out.margins:
+        raise ValueError(
+            "review=True with several classes needs predict_proba, and the estimator "
+            "has margins only"
+        )
+    if problem.groups is not None:
+        raise ValueError(
+            "review=True with several classes promises what holds for independent "
+            "rows: leave groups out, and fit on one row of each group"
+        )
+    how: dict[str, Any] = {name: getattr(classifier, name) for name in REVIEWED}
+    return tune_classes(
+        problem.y[held_out.rows],
+        held_out.scores,
+        classes=problem.classes,
+        average=classifier.average,
+        sample_weight=problem.part(held_out.rows)["sample_weight"],
+        review=True,
+        ask=classifier.ask,
+        **how,
+    )
+
+
 def _fit_classes(
     classifier: MetricClassifier,
     metric: Metric,
@@ -363,6 +446,14 @@ def _fit_classes(
             "calibration='temperature'"
         )
     y = problem.y[held_out.rows]
+    if classifier.review:  # of raw probabilities: the calibrator was fitted to y
+        return FitResult(
+            calibrator,
+            _class_review(classifier, problem, held_out),
+            "tune",
+            None,
+            batch,
+        )
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
     how = {"sample_weight": weight, "random_state": seed}
     rule = tune_classes(y, checked, metric, **how)

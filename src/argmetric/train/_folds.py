@@ -226,6 +226,7 @@ class BatchDecisions:
             if isinstance(labels, ClassDecision):
                 labels = labels.labels
             elif labels is None:
+                self._refuse_review("forecast")
                 labels = self.predict(X)
             scores, how = self._class_scores(X, "forecast")
             how |= {"groups": groups, **options}

@@ -419,8 +419,58 @@ def test_a_classifier_leaves_rows_to_a_person():
     assert asking.decide(X).n_positives > 0
     asking.fit(X[500:], names[500:], groups=np.arange(1000) // 2)
     assert asking.rule_.guarantee.n == 500
+    named = am.MetricClassifier(frozen, **limits, review=True, ask="look")
+    looked = named.fit(X[500:], names[500:]).predict(X)
+    assert looked.tolist() == [wanted[x] if x >= 0 else "look" for x in by_rule]
+    for ask, message in (("spam", "all must differ"), ([1], "ask must be one label")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            named.set_params(ask=ask).fit(X[500:], names[500:])
+    with pytest.raises(ValueError, match="goes with review=True"):
+        am.MetricClassifier(ask=5).fit(X, y)
     with pytest.raises(ValueError, match="review goes with route='tune'"):
         am.MetricClassifier(review=True, route="half").fit(X, y)
-    several = np.arange(1500) % 3
-    with pytest.raises(ValueError, match="review=True only supports two classes"):
-        am.MetricClassifier(review=True).fit(X, several)
+
+
+def test_review_of_several_classes_gives_a_class_or_asks():
+    X, y = make_classification(
+        1500, n_classes=3, n_informative=5, class_sep=1.5, random_state=0
+    )
+    names = np.array(["ant", "bee", "cat"])[y]
+    limits = {"min_precision": {"ant": 0.8, "bee": 0.85}, "confidence": 0.9}
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:500], names[:500]))
+    model = am.MetricClassifier(frozen, **limits, review=True).fit(X[500:], names[500:])
+    rule = am.classes.tune(
+        names[500:], frozen.predict_proba(X[500:]), **limits, review=True
+    )
+    assert model.rule_ == rule
+    assert model.predict(X).tolist() == rule.apply(frozen.predict_proba(X)).tolist()
+    assert set(model.predict(X)) == {"ant", "bee", "ask"}
+    looked = am.MetricClassifier(frozen, **limits, review=True, ask="look")
+    looked = looked.fit(X[500:], names[500:]).predict(X)
+    assert (looked == np.where(model.predict(X) == "ask", "look", looked)).all()
+    assert "look" in looked
+    assert model.predict_proba(X).shape == (1500, 3)
+    assert model.decide(X).labels.size == 1500
+    for call in (
+        lambda: model.score(X, names),
+        lambda: model.decision_function(X),
+        lambda: model.forecast(X),
+    ):
+        with pytest.raises(ValueError, match="leaves some to a person"):
+            call()
+    folds = am.MetricClassifier(**limits, review=True).fit(X, names)
+    assert folds.rule_.n == 1500
+    for kind, options, message in (
+        (LinearSVC(), {}, "needs predict_proba, and the estimator has margins only"),
+        (None, {"average": "macro"}, "review=True goes without average"),
+        (None, {"min_recall": 0.5}, "min_recall only supports two classes"),
+        (None, {"confidence": None}, "pass confidence=0.9"),
+        (None, {"review": False}, "min_precision only supports two classes"),
+    ):
+        odd = am.MetricClassifier(kind, **limits | {"review": True} | options)
+        with pytest.raises(ValueError, match=message):
+            odd.fit(X, names)
+    with pytest.raises(ValueError, match="fit on one row of each group"):
+        am.MetricClassifier(**limits, review=True).fit(
+            X, names, groups=np.arange(1500) // 2
+        )

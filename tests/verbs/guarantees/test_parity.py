@@ -1,10 +1,13 @@
 """A gap between groups: the exact probability, drawn rows, refusals and files."""
 
+import importlib
 import itertools
 import json
 import math
 import pickle
 import re
+import sqlite3
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -369,9 +372,16 @@ def test_ties_unknown_groups_and_exports_are_refused(rule):
         rule.apply([[0.5, 0.5], [0.5, 0.5]], list("abab"))
     with pytest.raises(ValueError, match="the group of each row"):
         rule.predict([0.5])
-    with pytest.raises(TypeError, match="export the rules one by one"):
-        rule.to_sql()
-    assert ">=" in rule.rules[0].to_sql()
+    for export in (rule.to_onnx, rule.to_json):
+        with pytest.raises(TypeError, match="take the rules one by one"):
+            export()
+    with pytest.raises(ValueError, match="two names, of the scores and of the groups"):
+        rule.to_sql(column=["p"])
+    mixed = am.ParityRule((1, "1"), rule.rules, "recall", 0.1)
+    with pytest.raises(TypeError, match="cannot hold the groups 1, '1'"):
+        mixed.to_sql()
+    with pytest.raises(ValueError, match="a name of Python that is not taken"):
+        rule.to_python("print")
     with pytest.raises(ValueError, match="for probabilities, not scores"):
         am.tune(Y, 10 * P, parity=("recall", G, 0.1), confidence=0.9)
 
@@ -466,3 +476,29 @@ def test_a_page_has_the_groups_with_their_rates_and_the_gap(rule):
     assert "on these rows" not in repr(by_hand).replace(
         "F1 undefined on these rows", ""
     )
+
+
+@pytest.mark.parametrize("names", [("a", 'it\'s \\ "b"'), (1, 2), (True, False)])
+def test_exports_give_the_labels_of_apply(names):
+    """SQL by SQLite and DuckDB, and Python; a group that is not there has no label."""
+    nothing = am.Rule("f1", math.inf, pos_label="yes", neg_label="no")
+    rules = nothing, am.Rule("f1", 0.1 + 0.2, pos_label="yes", neg_label="no")
+    rule = am.ParityRule(names, rules, "recall", 0.1)
+    scores = [0.0, 1e-300, 0.3, 0.1 + 0.2, math.nextafter(0.1 + 0.2, 0.0), 1.0]
+    rows = [(p, name) for name in names for p in scores]
+    wanted = [*rule.apply(*zip(*rows, strict=True)).tolist(), None, None]
+    rows += [(0.5, "other" if isinstance(names[0], str) else 7), (None, names[1])]
+    space: dict = {}
+    exec(rule.to_python("decide"), space)
+    assert [space["decide"](*row) for row in rows] == wanted
+    kind = {str: "TEXT", int: "INTEGER", bool: "INTEGER"}[type(names[0])]
+    engines = [("sqlite", sqlite3.connect(":memory:"))]
+    if find_spec("duckdb") and kind == "TEXT":
+        engines.append(("duckdb", importlib.import_module("duckdb").connect()))
+    for dialect, base in engines:
+        text = rule.to_sql(dialect, ["score", "sex"])
+        base.execute(f"CREATE TABLE t (i INTEGER, score DOUBLE, sex {kind})")
+        table = [(i, *row) for i, row in enumerate(rows)]
+        base.executemany("INSERT INTO t VALUES (?, ?, ?)", table)
+        found = base.execute(f"SELECT {text} FROM t ORDER BY i").fetchall()
+        assert [one for (one,) in found] == wanted

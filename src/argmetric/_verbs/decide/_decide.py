@@ -47,14 +47,18 @@ from argmetric._verbs.guarantees import Guarantee
 from argmetric.metrics import (
     Metric,
     MetricLike,
+    MissedLike,
     get_metric,
+    refuse_with_missed,
     require_defined,
+    require_one_batch,
     require_ranking,
+    with_missed,
 )
 
 # Options of `decide` that tensors do not have
 FOR_ARRAYS = (
-    *("budget", "per_row", "confidence"),
+    *("budget", "per_row", "confidence", "missed"),
     *("reference", "prior", "pos_label", "n_jobs"),
 )
 
@@ -99,6 +103,7 @@ def decide(
     max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    missed: MissedLike | None = None,
     budget: tuple[ArrayLike, float] | None = None,
     per_row: int | None = None,
     confidence: float | None = None,
@@ -129,16 +134,18 @@ def decide(
         over rows, the mean over columns, or all cells together.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own: 0.0. With nan such outcomes are left
-        out: the expectation is over the outcomes in which the metric is defined.
+        out of the expectation.
     min_positives, max_positives : int or str, optional
         Bounds on the number of predicted positives, in each segment: a count, or for
         the most of them a share such as "5%", rounded down.
     min_precision, min_recall : float, optional
         Lower limits for the expected precision and recall, in each segment.
+    missed : int, float or pair, optional
+        Positives that are no rows: a count, a rate per positive row (0.4), or
+        counts (found, missed) of a reference; experimental.
     budget : pair (cost, most), optional
-        The cost of each row, such as its tokens, and the largest total cost of the
-        predicted positives, in each segment of at most 2,000 rows (500 if the metric
-        is not linear in tp); `gap` bounds what the labels miss.
+        Cost of each row, and the most that the predicted positives may cost, in
+        each segment of at most 2,000 rows (500 if not linear in tp): see `gap`.
     per_row : int, optional
         For "macro": exactly so many labels in every row, for the highest expected
         score.
@@ -146,20 +153,18 @@ def decide(
         The limits hold for new rows with this probability, which the rows of
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
     reference : pair (y, p) or Calibrator, optional
-        Labels and scores of rows that the model was not trained on, or a fitted
-        calibrator. `p` is recalibrated first; `threshold` then refers to
-        calibrated p, and `threshold_raw` to the raw `p`.
+        Labels and scores of rows not trained on, or a fitted calibrator: `p` is
+        recalibrated first. `threshold` is on that, `threshold_raw` on raw `p`.
     prior : float or "estimate", optional
-        The current prevalence: one constant is added to all log-odds so that
-        the mean of p equals it. "estimate" compares the scores with those of
-        `reference`, where each class must still have the scores it had.
+        The current prevalence: a constant is added to all log-odds to meet it.
+        "estimate" finds it by `reference`, if each class has the scores it had.
     logits : bool, default=False
         Whether `p` holds log-odds.
     pos_label : object, optional
         The label that counts as positive in the y of `reference`, where it is not 0/1,
         booleans or -1/1. The labels that come back are 1 for it and 0 for the other.
     n_jobs : int, optional
-        Threads for groups: None is 1, -1 all cores. Results do not depend on it.
+        Threads for groups: None is 1, -1 all cores. No result depends on it.
 
     Returns
     -------
@@ -205,6 +210,7 @@ def decide_by(
     max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    missed: object = None,
     budget: object = None,
     per_row: int | None = None,
     confidence: float | None = None,
@@ -232,6 +238,10 @@ def decide_by(
     }
     limits = check_limits(*asked_limits.values())
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    metric = with_missed(metric, missed)
+    require_one_batch(metric, layout.sizes.size)
+    alone = {"min_recall": min_recall, "per_row": per_row, "confidence": confidence}
+    refuse_with_missed(metric, alone)
     if pos_label is not None:
         reference = _name_positives(reference, pos_label)
     fitted = resolve_reference(reference, logits=logits)
@@ -326,6 +336,8 @@ def _require_decidable(metric: Metric, layout: Layout, *, check: bool) -> None:
 
     The latter only with `check`.
     """
+    if getattr(metric, "_by_rows", False):
+        return
     if not check:
         require_defined(metric, layout.largest)
         return
@@ -338,6 +350,10 @@ def _choose_labels(
     question: Question, n_threads: int, *, per_row: int | None, budget: object
 ) -> Decision:
     """Return the decision on one vector, on groups, or with k labels per row."""
+    if getattr(question.metric, "_by_rows", False):
+        from argmetric._verbs._amounts import decide_amounts
+
+        return decide_amounts(question, budget, per_row)
     if per_row is not None:
         from argmetric._verbs.decide._per_row import check_per_row, decide_rows
 

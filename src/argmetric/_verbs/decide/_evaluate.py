@@ -63,8 +63,15 @@ from argmetric.metrics import (
     ClassMetric,
     Metric,
     MetricLike,
+    MissedLike,
+    MissedPositives,
+    Utility,
     get_metric,
+    listed_wrongly,
+    refuse_for_amounts,
     require_defined,
+    require_one_batch,
+    with_missed,
 )
 
 if TYPE_CHECKING:
@@ -140,6 +147,7 @@ class ActualScore(Actual):
     _tables: LabelTables | None  # of the mean over several labels
     _rows: int
     _squares: Floats | None
+    _missed: int  # of the false negatives of `counts`, those that are no rows
 
     @property
     def score(self) -> float:
@@ -169,7 +177,8 @@ class ActualScore(Actual):
         """
         if self._tables is not None:
             return macro_interval(self.metric, self._tables, self.coverage, float(self))
-        if self.n_groups is not None and self.average != "macro":
+        means = self.n_groups is not None and self.average != "macro"
+        if means or getattr(self.metric, "_by_rows", False):
             return self._of_means
         rng = np.random.default_rng(0)
         cells = np.array([self.counts[name] for name in ("tp", "fp", "fn", "tn")])
@@ -177,7 +186,8 @@ class ActualScore(Actual):
         scale = 1.0 if self._squares is None else cell_scales(cells, self._squares)
         drawn = rng.standard_gamma(cells / scale + 0.5, (DRAWS, 4)) * scale
         tp, fp, fn, _ = (drawn / drawn.sum(axis=1, keepdims=True)).T * n
-        values = np.asarray(self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, n)))
+        size = np.full(DRAWS, n)
+        values = self.metric._expected_value(tp, tp + fp, tp + fn, size, rng)
         tail = (1.0 - self.coverage) / 2.0
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
         return Interval(min(low, float(self)), max(high, float(self)))
@@ -191,8 +201,10 @@ class ActualScore(Actual):
 
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
+        missed = [Field("missed", self._missed, "missed", f"{self._missed:,}")]
         return [
             *metric_fields(self.metric, words=None),
+            *(missed if self._missed else ()),
             *self._keys("average", "score"),
             self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
@@ -217,6 +229,7 @@ def evaluate(
     groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
+    missed: MissedLike | list[int] | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
     forecast: Forecast | None = None,
@@ -241,6 +254,9 @@ def evaluate(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such segments are left out
         of the mean.
+    missed : int, float, pair or list, optional
+        Positives that are no rows, as for `decide`; a count is among the false
+        negatives of `counts`. For "macro" also a list, one count a label.
     sample_weight : array-like, optional
         Weight of each row, as in scikit-learn: counts become sums of weights, and with
         ``average="samples"`` rows are averaged by weight. A group whose rows all weigh
@@ -278,6 +294,10 @@ def evaluate(
         average = "groups"
     by: Any = average  # checked with the layout
     labels, flags = predicted_labels(labels)
+    if isinstance(metric, Utility) and metric._by_rows:
+        alone = {"groups": groups, "average": average, "missed": missed}
+        refuse_for_amounts(alone | {"sample_weight": sample_weight})
+        return _score_amounts(y, labels, metric, pos_label, forecast)
     if type(y) is not np.ndarray and is_tensor(y):
         weighted = sample_weight is not None
         refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
@@ -294,9 +314,71 @@ def evaluate(
         if flags and pos_label is not None:  # labels have names, a decision has none
             y, pos_label = binary_labels(y, pos_label).positive, None
         counted = _count(y, labels, pos_label, groups, by, sample_weight=sample_weight)
+    counted, metric = _with_missed(counted, metric, missed, average, sample_weight)
     score = score_counts(counted, metric, average)
     warn_of_surprise(forecast, float(score), weighted=sample_weight is not None)
     return score
+
+
+def _score_amounts(
+    y: object, labels: object, metric: Utility, pos_label: object, forecast: object
+) -> ActualScore:
+    """Return the worth of labels, of which each row has its own."""
+    from argmetric._verbs._amounts import evaluate_amounts
+
+    true, pred = (x == 1.0 for x in read_together(pos_label, y=y, labels=labels))
+    if true.ndim != 1 or not true.size:
+        raise ValueError(
+            "a Utility with one value a row goes with vectors y and labels"
+        )
+    total, counts, interval = evaluate_amounts(true, pred, metric, COVERAGE)
+    score = ActualScore(
+        total,
+        metric=metric,
+        average=None,
+        coverage=COVERAGE,
+        counts=counts,
+        n_groups=None,
+        _of_means=interval,
+        _tables=None,
+        _rows=true.size,
+        _squares=None,
+        _missed=0,
+    )
+    warn_of_surprise(forecast, total, weighted=False)
+    return score
+
+
+def _with_missed(
+    counted: SegmentCounts,
+    metric: Metric,
+    missed: object,
+    average: Average | None,
+    sample_weight: object,
+) -> tuple[SegmentCounts, Metric]:
+    """Return counts with counted missed positives, or the metric with a rate."""
+    if isinstance(missed, list | np.ndarray):
+        if average != "macro" or len(missed) != counted.actual.size:
+            raise listed_wrongly(len(missed), counted.actual.size)
+        metrics = [with_missed(metric, one) for one in missed]
+    else:
+        metrics = [with_missed(metric, missed)]
+        require_one_batch(metrics[0], counted.actual.size)
+    known = [getattr(one, "missed", None) for one in metrics]
+    if not all(isinstance(one, int) for one in known):
+        if len(known) > 1:
+            raise TypeError("missed, a list, must have one count a label")
+        return counted, metrics[0]
+    if sample_weight is not None:
+        raise ValueError(
+            "missed as a count has no weights: pass a rate per found positive, or "
+            "leave sample_weight out"
+        )
+    more, base = np.array(known, dtype=np.float64), metric
+    if isinstance(metric, MissedPositives):  # of a decision
+        base = metric.metric
+    rows = counted._replace(actual=counted.actual + more, sizes=counted.sizes + more)
+    return rows._replace(missed=int(more.sum())), base
 
 
 def score_counts(
@@ -338,8 +420,10 @@ def score_counts(
         n_groups=n_groups,
         _of_means=of_means,
         _tables=tables,
-        _rows=int(counted.sizes.sum() if counted.rows is None else counted.rows),
+        _rows=int(counted.sizes.sum() if counted.rows is None else counted.rows)
+        - counted.missed,
         _squares=counted.squares,
+        _missed=counted.missed,
     )
 
 
@@ -390,6 +474,7 @@ class SegmentCounts(NamedTuple):
     squares: Floats | None = None
     rows: int | None = None
     matrix: MatrixRows | None = None
+    missed: int = 0  # positives of `actual` and `sizes` that are no rows
 
     def tables_and_scales(self) -> tuple[Floats, Floats]:
         """Return tp, fp, fn and tn of every segment, and the Σw²/Σw of each."""

@@ -253,7 +253,8 @@ class Decision(Result):
         elif self.threshold is not None:
             threshold = f"{self.scale} >= {self.threshold:.3g}"
         elif self.group_ids is None:
-            threshold = "none: a tie is split"
+            rows = getattr(self.metric, "_by_rows", False)
+            threshold = f"none: {'the gain of each row' if rows else 'a tie is split'}"
         if calibrated and self.n_positives and self.threshold_raw is not None:
             raw = f"raw {given} >= {self.threshold_raw:.3g}"
         promise = None if self.guarantee is None else self.guarantee.sentence

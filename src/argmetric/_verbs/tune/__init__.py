@@ -40,6 +40,8 @@ from argmetric._verbs._certify import LabelledRows as LabelledRows
 from argmetric._verbs._certify import Terms as Terms
 from argmetric._verbs._certify import certify_limit as certify_limit
 from argmetric._verbs._certify import population_words as population_words
+from argmetric._verbs._parity import gap_interval as gap_interval
+from argmetric._verbs._parity import gap_within as gap_within
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
@@ -81,7 +83,16 @@ from argmetric._verbs.tune._uncertainty import mean_worth as mean_worth
 from argmetric._verbs.tune._uncertainty import new_tables as new_tables
 from argmetric._verbs.tune._uncertainty import quantiles as quantiles
 from argmetric._verbs.tune.files import SavedRule as SavedRule
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    MissedLike,
+    get_metric,
+    refuse_with_missed,
+    require_defined,
+    require_one_batch,
+    with_missed,
+)
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
@@ -221,6 +232,7 @@ class TuneOptions(CutLimits, total=False):
     budget: tuple[ArrayLike, float] | None
     groups: ArrayLike | None
     zero_division: float | None
+    missed: MissedLike | list[int] | None
     sample_weight: ArrayLike | None
     confidence: float | None
     new_rows: int | ArrayLike | None
@@ -299,6 +311,7 @@ def tune(
     groups: ArrayLike | None = None,
     average: RuleAverage | None = None,
     zero_division: float | None = None,
+    missed: MissedLike | list[int] | None = None,
     sample_weight: ArrayLike | None = None,
     confidence: float | None = None,
     new_rows: int | ArrayLike | None = None,
@@ -334,7 +347,9 @@ def tune(
         With groups: their mean (default), or all rows pooled. For a matrix: a rule per
         label (default), or one for all cells or for the mean over rows.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own; with nan such cuts are left out.
+        Value of 0/0, by default the metric's; with nan such cuts are left out.
+    missed : int, float, pair or list, optional
+        Positives that are no rows, as for `decide`; a list has one a label.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
     confidence : float, optional
@@ -355,9 +370,9 @@ def tune(
     cv : int, default=5
         Folds that measure the optimism; None or 0 leaves it out.
     random_state : int, Generator or None, default=0
-        Seed of the bootstrap samples and folds; the threshold does not depend on it.
+        Seed of bootstrap samples and folds; no threshold depends on it.
     pos_label : object, optional
-        The label that counts as positive; not needed for 0/1, -1/1 and booleans.
+        The label that counts as positive, if not of 0/1, -1/1 or booleans.
     review, ask : bool, object, default=False, -1
         Accept, reject, or ask a person: `ReviewRule`, experimental.
     normal : array-like, optional
@@ -420,13 +435,17 @@ def tune(
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
-        require_defined(one, scores.shape[0])
+        if not getattr(one, "_by_rows", False):
+            require_defined(one, scores.shape[0])
     if budget is not None:
         _refuse_budget(y, scores, confidence)
         paid = settings.limits.paid_for(budget, scores, weight)
         settings = replace(settings, limits=paid)
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
+    alone = {name: limits.get(name) for name in ("min_recall", "min_npv", "parity")}
+    alone |= {"confidence": confidence, "review": review, "normal": normal}
+    problem = _with_missed(problem, missed, y, scores.shape, options | alone)
     if parity is not None:
         alone = {
             **kept,
@@ -445,6 +464,46 @@ def tune(
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
+
+
+def _with_missed(
+    problem: TuneProblem,
+    missed: object,
+    y: object,
+    shape: tuple[int, ...],
+    options: dict[str, Any],
+) -> TuneProblem:
+    """Return the problem with missed positives, of each label where it is a list."""
+    if missed is None:  # of metrics that have them already
+        missed = getattr(problem.metrics[0], "missed", None)
+    if missed is None:
+        return problem
+    if y is None:
+        raise ValueError(
+            "missed needs labels in tune(), and y is None: decide() takes it as well"
+        )
+    each: Any = missed if isinstance(missed, list | np.ndarray) else [missed]
+    own = [[with_missed(metric, one) for metric in problem.metrics] for one in each]
+    known = ("groups", "pos_label", "average")
+    alone = {name: value for name, value in options.items() if name not in known}
+    refuse_with_missed(own[0][0], alone)
+    if problem.weight is not None and isinstance(getattr(own[0][0], "missed", 0), int):
+        raise ValueError(
+            "missed as a count has no weights: pass a rate per found positive, or "
+            "leave sample_weight out"
+        )
+    if isinstance(missed, list | np.ndarray):
+        if len(shape) == 1:
+            raise TypeError(
+                "missed is a list, one a label, and p is one column: pass a count, a "
+                "rate, or a pair (found, missed) as a tuple"
+            )
+        return replace(problem, by_label=own)
+    average = options["average"]
+    grouped = options["groups"] is not None and average != "pooled"
+    if grouped or average == "samples":
+        require_one_batch(own[0][0], 2)
+    return replace(problem, metrics=own[0])
 
 
 def _tune_parity(

@@ -114,12 +114,7 @@ class ExportMixin(Result):
                 return None
             return 1 if p >= 0.3 else 0
         """
-        usable = isinstance(name, str) and name.isidentifier() and not iskeyword(name)
-        if not usable or hasattr(builtins, name):
-            raise ValueError(
-                f"name must be a name of Python that is not taken, not {shown(name)}"
-            )
-
+        check_function_name(name)
         rule = self._portable()
         rule.labels_of("a function", int, float, str, bool)
         told = f"{rule.title}: {rule.promise}" if rule.promise else rule.title
@@ -172,6 +167,15 @@ class ExportMixin(Result):
             "rule": self.to_dict(),
         }
         return json.dumps(plain(values), allow_nan=False, ensure_ascii=False)
+
+
+def check_function_name(name: str) -> None:
+    """Refuse what cannot be the name of a function of one's own."""
+    usable = isinstance(name, str) and name.isidentifier() and not iskeyword(name)
+    if not usable or hasattr(builtins, name):
+        raise ValueError(
+            f"name must be a name of Python that is not taken, not {shown(name)}"
+        )
 
 
 def _columns(rule: PortableRule, column: object) -> tuple[str, ...]:

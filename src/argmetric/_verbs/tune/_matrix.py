@@ -271,6 +271,7 @@ def tune_matrix(
             f"confidence is for each label by itself, not for average={average!r}"
         )
     check_choice(average, "average", ("macro", "micro", "samples"))
+    problem.check_missed(scores.shape[1], average)
     refuse_two_classes(scores, "p")
     labels = clear_labels(y, shape=scores.shape)
     given = column_names(p)
@@ -283,7 +284,7 @@ def tune_matrix(
         for j, name in enumerate(names):
             of_column, both = f"column {name!r} of y", problem.terms is None
             one = binary_labels(labels[:, j], name=of_column, both=both)
-            asked = problem.of_label(of_column, len(names))
+            asked = problem.of_label(of_column, j, len(names))
             column = np.ascontiguousarray(scores[:, j])
             columns.append(asked.rules(column, one, None, known))
         return [MultiLabelRule(rules, names) for rules in zip(*columns, strict=True)]

@@ -39,7 +39,14 @@ from argmetric._verbs.tune._uncertainty import (
     mean_worth,
     quantiles,
 )
-from argmetric.metrics import MeanForm, Metric
+from argmetric.metrics import (
+    MeanForm,
+    Metric,
+    Utility,
+    listed_wrongly,
+    refuse_for_amounts,
+    require_one_batch,
+)
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
@@ -58,9 +65,12 @@ class TuneProblem:
     weight: Floats | None
     calibrator: Calibrator | None
     terms: Terms | None = None  # of a guarantee
+    by_label: list[list[Metric]] | None = None  # metrics of each, with missed positives
 
-    def of_label(self, name: str, count: int) -> TuneProblem:
+    def of_label(self, name: str, place: int, count: int) -> TuneProblem:
         """Return the problem of one of several labels: all promises hold at once."""
+        if self.by_label is not None:
+            return replace(self, metrics=self.by_label[place])
         if self.terms is None:
             return self
         if self.terms.unlabelled is not None:
@@ -70,6 +80,13 @@ class TuneProblem:
             )
         return replace(self, terms=replace(self.terms, label=name, n_labels=count))
 
+    def check_missed(self, n_labels: int, average: str) -> None:
+        """Refuse missed positives of other labels, or one count for several."""
+        if self.by_label is None:
+            require_one_batch(self.metrics[0], n_labels if average == "macro" else 1)
+        elif len(self.by_label) != n_labels or average != "macro":
+            raise listed_wrongly(len(self.by_label), n_labels)
+
     def rules(
         self,
         scores: Floats,
@@ -78,7 +95,10 @@ class TuneProblem:
         known: dict[str, Any],
     ) -> list[Rule]:
         """Return a rule for each metric, of a column of scores (n_rows,)."""
-        if self.terms is None:
+        amounts = self.metrics[0]
+        if isinstance(amounts, Utility) and amounts._by_rows:
+            found = [self._amounts_rule(scores, labels.positive, amounts, group)]
+        elif self.terms is None:
             positive = labels.positive
             search = prepare_search(scores, positive, self.weight, group, self.settings)
             found = tune_metrics(search, self.metrics)
@@ -86,6 +106,29 @@ class TuneProblem:
             _check_classes(self.terms, labels, self.settings.limits)
             found = self._certified_rules(self.terms, scores, labels.positive, group)
         return [replace(rule, calibrator=self.calibrator, **known) for rule in found]
+
+    def _amounts_rule(
+        self,
+        scores: Floats,
+        positive: Booleans,
+        metric: Utility,
+        group: Group | None,
+    ) -> Rule:
+        """Return the rule of a column for a worth of each row's own."""
+        from argmetric._verbs._amounts import tune_amounts
+
+        alone: dict[str, object] = {"groups": group, "confidence": self.terms}
+        alone |= {"sample_weight": self.weight} | self.settings.limits.named_limits
+        alone["metric, a list,"] = len(self.metrics) > 1
+        refuse_for_amounts(alone)
+
+        def tune_rows(gains: Booleans, weight: Floats, plain: Metric) -> Rule:
+            search = prepare_search(scores, gains, weight, None, self.settings)
+            rule = tune_metrics(search, [plain])[0]
+            chosen = float((scores >= rule.threshold).mean())
+            return replace(rule, positive_rate=chosen, n=scores.size)
+
+        return tune_amounts(positive, metric, tune_rows)
 
     def review_rule(
         self,

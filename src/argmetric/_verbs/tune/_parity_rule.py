@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from argmetric._ground.arguments import check_items, check_share, shown
+from argmetric._ground.arguments import check_items, check_share, check_texts, shown
 from argmetric._ground.display import (
     Field,
     Headline,
@@ -37,6 +37,8 @@ from argmetric._ground.validation import check_choice, read_scores, same_kind
 from argmetric._verbs import _parity as engine
 from argmetric._verbs.decide import threshold_between
 from argmetric._verbs.guarantees import NotCertifiedError, percent
+from argmetric._verbs.tune._export import SqlDialect, check_function_name
+from argmetric._verbs.tune._export_other import DIALECTS
 from argmetric._verbs.tune._review import proportion_interval
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import FrozenDict, SavedRule, count, current_versions
@@ -300,10 +302,83 @@ class ParityRule(SavedRule):
         known["rates"] = [float(rate) for rate in known["rates"]]
         return cls(**known)
 
+    def to_sql(self, dialect: SqlDialect = "duckdb", column: object = None) -> str:
+        """Return an SQL expression with the label of a row, as `apply` gives it.
+
+        A score that `apply` refuses, and a group that the rule never saw, get NULL.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "sqlite", "spark"}, default="duckdb"
+            The database.
+        column : sequence of two str, optional
+            Names of the columns of scores and of groups, by default "p" and "group".
+
+        Returns
+        -------
+        str
+            A CASE expression.
+        """
+        names = check_texts(column or ("p", "group"), "column", "two names")
+        if len(names) != 2:
+            raise ValueError(
+                "column must be two names, of the scores and of the groups, not "
+                f"{shown(column)}"
+            )
+        check_choice(dialect, "dialect", tuple(DIALECTS))
+        self._check_names(f"a column of {dialect}")
+        how = DIALECTS[dialect]
+        cases = "\n".join(
+            f"WHEN {how.label(name)} THEN {rule.to_sql(dialect, names[0])}"
+            for name, rule in zip(self.names, self.rules, strict=True)
+        )
+        return f"CASE {how.column(names[1])}\n{cases}\nEND\n  /* {self.sentence} */"
+
+    def to_python(self, name: str = "label") -> str:
+        """Return the source of a Python function that labels one row by its group.
+
+        It needs no package. It returns None for a score that `apply` refuses, and for a
+        group that the rule never saw.
+
+        Parameters
+        ----------
+        name : str, default="label"
+            Name of the function, whose arguments are the score and the group.
+
+        Returns
+        -------
+        str
+            The source of the function.
+        """
+        check_function_name(name)
+        self._check_names("a function")
+        parts = [x.to_python(f"_{name}_{i}") for i, x in enumerate(self.rules)]
+        cases = "".join(
+            f"        {one!r}: _{name}_{i},\n" for i, one in enumerate(self.names)
+        )
+        told = f"{self._title()}: {self.sentence}"
+        told = told.replace("\\", "/").replace("'", "`")
+        body = (
+            f"def {name}(p, group):\n    '''{told}'''\n"
+            f"    labels = {{\n{cases}    }}\n"
+            "    return labels[group](p) if group in labels else None"
+        )
+        return "\n\n\n".join([*parts, body])
+
+    def _check_names(self, target: str) -> None:
+        """Refuse names that a target cannot write, or that are of several kinds."""
+        kinds = {type(name) for name in self.names}
+        if len(kinds) > 1 or not kinds <= {int, float, str, bool}:
+            raise TypeError(
+                f"{target} cannot hold the groups {', '.join(map(shown, self.names))}: "
+                "all must be of one kind (int, float, str, bool)"
+            )
+
     def _portable(self) -> NoReturn:
         raise TypeError(
-            "a ParityRule has a threshold for each group: export the rules one by one, "
-            "as rule.rules[0].to_sql() for the first of rule.names"
+            "a ParityRule has a threshold for each group, which to_sql and to_python "
+            "write; ONNX and JSON take the rules one by one, as "
+            "rule.rules[0].to_onnx() for the first of rule.names"
         )
 
     def _title(self) -> str:

@@ -244,7 +244,7 @@ def new_scores(
     size = -(-N_DRAWS // len(tables))
     drawn = [new_tables(table, worth, size, rng) for table in tables]
     (tn, fp), (fn, tp) = np.concatenate(drawn).transpose(1, 2, 0)
-    return metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)
+    return metric._new_value(tp, tp + fp, tp + fn, tn + fp + fn + tp, rng)
 
 
 def mean_worth(weight: Floats | None) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 import argmetric as am
 from argmetric._ground.display import part_text
+from argmetric._ground.types import AnyArray, Booleans
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, with_flags
@@ -29,8 +30,9 @@ _NO_REFERENCE = (
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "rule max_positives max_per_class min_positives per_row min_precision min_recall "
-    "confidence coverage output output_format new_decisions by_group report json jobs "
+    "missed rule max_positives max_per_class min_positives per_row min_precision "
+    "min_recall confidence coverage output output_format new_decisions by_group report "
+    "json jobs "
     f"{pieces.GROUPED} resume"
 )
 def decide(o: Arguments, source: io.Input) -> Answer:
@@ -69,11 +71,12 @@ def decide(o: Arguments, source: io.Input) -> Answer:
         )
     if pieces.works_in_pieces("decide", o, source):
         return _decide_pieces(o, source)
-    rows, rule = _read(o, source, am.ReviewRule, am.ParityRule)
+    review = am.ReviewRule, am.classes.ClassReviewRule
+    rows, rule = _read(o, source, am.ParityRule, *review)
     names, decision = rows.column_names(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
     _refuse_by_group(o, rows.table)
-    if isinstance(rule, am.ReviewRule):
+    if isinstance(rule, review):
         return _review(o, rows, rule, out, names[0])
     with _report.progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
@@ -135,23 +138,39 @@ def _write_by_group(o: Arguments, decision: am.Decision | None) -> None:
         files.write_table(frame, o.by_group)
 
 
+_Part = tuple[Booleans, Booleans | None]  # its rows, and those whose label is right
+
+
+def _review_parts(rows: TableRows, rule: Any) -> tuple[AnyArray, dict[str, _Part]]:
+    """Return what is written beside each row, and the rows of each part by its name."""
+    known = rows.y is not None
+    if isinstance(rule, am.ReviewRule):
+        actions = rule.actions(rows.p)
+        accepted = actions == "accept", rows.y == 1 if known else None
+        rejected = actions == "reject", rows.y == 0 if known else None
+        asked: _Part = actions == "ask", None
+        parts = {"accepted": accepted, "for a person": asked, "rejected": rejected}
+        return actions, parts
+    labels, given = rule.apply(rows.p), rule.predicts(rows.p) >= 0
+    parts = {"given a class": (given, labels == rows.y if known else None)}
+    return labels, {**parts, "for a person": (~given, None)}
+
+
 def _review(
-    o: Arguments, rows: TableRows, rule: am.ReviewRule, out: io.RowsOut, name: str
+    o: Arguments, rows: TableRows, rule: Any, out: io.RowsOut, name: str
 ) -> Answer:
-    """Write "accept", "ask" or "reject" beside each row."""
-    actions = rule.actions(rows.p)
-    out.write(rows.table, {name: actions}, rows.columns.values())
+    """Write beside each row what to do: accept, ask or reject, or a class or ask."""
+    labels, parts = _review_parts(rows, rule)
+    out.write(rows.table, {name: labels}, rows.columns.values())
     lines.save(rule, o.report)
-    words = {"accepted": "accept", "for a person": "ask", "rejected": "reject"}
-    counts = {key: int((actions == word).sum()) for key, word in words.items()}
+    counts = {key: int(mask.sum()) for key, (mask, _) in parts.items()}
     facts = [("rule", f"{rule._bands} ({o.rule})")]
-    facts += [(key, part_text(n, len(actions))) for key, n in counts.items()]
+    facts += [(key, part_text(n, len(labels))) for key, n in counts.items()]
     facts += lines.promise_lines(rule)
-    if rows.y is not None:
-        for key, right in (("accepted", rows.y == 1), ("rejected", rows.y == 0)):
-            if counts[key]:
-                hits = int(right[actions == words[key]].sum())
-                facts.append((f"{key}, right", part_text(hits, counts[key])))
+    for key, (mask, right) in parts.items():
+        if right is not None and counts[key]:
+            hits = int(right[mask].sum())
+            facts.append((f"{key}, right", part_text(hits, counts[key])))
     rows.metric = None
     values: dict[str, Any] = {key.replace(" ", "_"): n for key, n in counts.items()}
     values["output"] = out.target
@@ -269,8 +288,8 @@ def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "rule decision_column threshold coverage known overdispersion fail_under fail_on "
-    f"report json jobs {pieces.GROUPED}",
+    "missed rule decision_column threshold coverage known overdispersion fail_under "
+    f"fail_on report json jobs {pieces.GROUPED}",
     exclusive="decision_column threshold rule",
 )
 def forecast(o: Arguments, source: io.Input) -> Answer:
@@ -357,7 +376,7 @@ def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any
 
 
 @verb(
-    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} decision_column "
+    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} missed decision_column "
     f"score threshold fail_under json {pieces.GROUPED}",
     exclusive="threshold decision_column",
 )

@@ -21,6 +21,7 @@ from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
 from argmetric.cli.scores._lines import Answer, save, verb
+from argmetric.metrics import with_missed
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
@@ -30,7 +31,8 @@ _METHOD = (
 )
 _METRICS = f"{opt.METRICS} Repeat it for several metrics, each with its own rule. "
 _PLACEHOLDER = "{metric}"
-_CLASS_OPTIONS = ("coverage", "min_recall", "random_state")
+_CLASS_OPTIONS = ("coverage", "min_recall", "random_state", "min_precision")
+_CLASS_OPTIONS += ("confidence", "review")
 _LIMITS = (
     "max_positives min_precision min_recall min_specificity min_npv confidence "
     "new_rows prior coverage"
@@ -50,7 +52,7 @@ class _Tuning(opt.Options, group=opt.METRIC):
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
-    "zero_division cost_fp cost_fn average max_positives min_precision "
+    "zero_division missed cost_fp cost_fn average max_positives min_precision "
     "min_recall min_specificity min_npv confidence new_rows review parity gap "
     f"prior coverage seed output report json {pieces.RUNNING}",
     _Tuning,
@@ -105,7 +107,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
         )
     metrics = _metrics(o, way)
     if cost is not None:
-        metrics = [cost]
+        metrics = [with_missed(cost, o.missed)]
     names = ["cost"] if cost else [one.name for one in metrics]
     targets, reports = (_targets(path, names) for path in (o.output, o.report))
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
@@ -140,12 +142,16 @@ def _tune_whole(
         if o.normal:
             return rows, [am.tune(normal=rows.p, **how)], []
         if o.one_label:  # the others are refused
-            how = {name: how[name] for name in _CLASS_OPTIONS} | _average_options(o)
-            metrics = o.metric or ["f1"]
+            metrics = o.metric or (None if o.review else ["f1"])
+            how = {name: how[name] for name in _CLASS_OPTIONS if name in how}
+            if not o.review or o.average or o.zero_division is not None:
+                how |= _average_options(o)
         else:
             how |= {"pos_label": rows.positive}
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
-        if o.review:  # one metric; of groups one row each counts, and no mean
+        if (
+            o.review and not o.one_label
+        ):  # one metric; of groups one row each counts, and no mean
             metrics, rows.average = (
                 metrics[0] if len(metrics) == 1 else metrics,
                 o.average,

@@ -25,6 +25,7 @@ from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, naming, with_flags
 from argmetric.cli._report import progress
 from argmetric.cli.scores import _rows as load
+from argmetric.metrics import with_missed
 from argmetric.scale import files
 
 Way = Literal["one", "wide", "classes"]
@@ -384,7 +385,11 @@ def metric_of(o: Arguments, way: Way, n_classes: int = 2) -> tuple[Any, Any]:
         found = _learning.class_metric(o.metric, o.average, o.zero_division, n_classes)
         return found, "groups"
     average = _learning.average_of(o.average, o.group, wide=way == "wide")
-    return _learning.metric_named(o.metric, o.zero_division, several=True), average
+    metric = _learning.metric_named(o.metric, o.zero_division, several=True)
+    try:
+        return with_missed(metric, o.missed), average
+    except ValueError as error:
+        raise UsageError(f"--missed: {error}") from None
 
 
 def read_table_rows(

@@ -18,7 +18,7 @@ from argmetric.cli import _report
 from argmetric.cli._command import Arguments, command
 from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, naming, say
 from argmetric.cli._learning import average_of, metric_named, warnings_in
-from argmetric.cli._values import refuse_bad_target
+from argmetric.cli._values import flag_of, refuse_bad_target
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._lines import rule_text, save
@@ -27,6 +27,9 @@ from argmetric.cli.scores._rows import check_options, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
+_PROMISING = am.ReviewRule, am.ParityRule  # their promises are monitored
+# Options without a meaning for these
+_OF_METRIC = "metric average zero_division floor by append late_labels report"
 
 
 class _Rows(opt.Options, group=opt.COLUMNS):
@@ -106,7 +109,8 @@ def monitor(o: Arguments) -> int:
     or cannot say without labels. Rows are predicted by --rule, --threshold or
     --decision-column, else by a column called decision, prediction, predicted, pred or
     y_pred, else by the threshold that is best on the reference. The exit code is 3 on
-    an alarm.
+    an alarm. Of a rule that leaves rows to a person, or that has a threshold for each
+    group, the promises are monitored.
 
     Parameters
     ----------
@@ -142,6 +146,10 @@ def monitor(o: Arguments) -> int:
             "pass --reference FILE: labelled rows to compare with; without any, "
             "argmetric forecast takes the rows of each period"
         )
+    if o.rule is not None and not o.one_label:
+        rule = io.load_rule(o.rule, "one", *_PROMISING)
+        if isinstance(rule, _PROMISING):
+            return _of_promise(o, source, every, rule)
     work = _of_classes if o.one_label else _in_blocks
     return _answer(o, source, work(o, source, every))
 
@@ -235,6 +243,67 @@ def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun
     return _MonitorRun(found, reader, len(paths))
 
 
+def _of_promise(
+    o: Arguments,
+    source: io.Input,
+    every: int | str,
+    rule: am.ReviewRule | am.ParityRule,
+) -> int:
+    """Monitor what a rule of several thresholds promises; rows are read at once."""
+    parity = rule if isinstance(rule, am.ParityRule) else None
+    for name in (*_OF_METRIC.split(), *([] if parity else ["group"])):
+        if o.has(name):
+            raise UsageError(
+                f"{flag_of(name)} has no meaning with {o.rule}: what is monitored is "
+                "what the rule promises"
+            )
+    if parity and o.group is None:
+        raise UsageError(
+            f"{o.rule} has a threshold for each group: pass --group COLUMN"
+        )
+    one = rule.rules[0] if isinstance(rule, am.ParityRule) else rule.cuts[0]
+    if layout.is_named(one) and o.pos_label is None:
+        o = o.but(pos_label=str(one.pos_label))
+    reader, paths = (
+        RowReader(o, False, parity=parity),
+        io.list_files(source, remote=True),
+    )
+    table, *reference = layout.read_reference(o, o.score or "")
+    layout.require_both_classes(o.reference, reference[0])
+    if parity and o.group in table.names:
+        groups = io.load_groups(table, o.group)
+        assert groups is not None
+        groups = io.groups_of_rule(table, o, groups, parity)
+        reference.append(groups.ids[groups.codes])
+    with _report.reading(io.shown_input(source)), warnings_in(reader.notes):
+        rows = reader.at_once(paths)
+        if rows is None:
+            raise files.DataError(f"{io.shown_input(source)} has no rows")
+        del rows["labels"]
+        how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
+        how |= {"reference": tuple(reference), "every": every}
+        with naming(io.shown_input(source)):
+            found: Any = am.monitor(how.pop("p"), rule, **how)
+    used = ", ".join(f"{k} {v!r}" for k, v in reader.names.items())
+    count = _report.count(len(paths), "file")
+    facts = [("rows", f"{reader.rows:,} of {count} ({used})"), *found.lines()]
+    facts += [(x.start, "  ".join(x.cells())) for x in found.periods[-_SHOWN_PERIODS:]]
+    _write(o, found)
+    remarks = [*dict.fromkeys([*reader.notes, *found.notes])]
+    values: _report.Values = {
+        "file": io.shown_input(source),
+        "rows": reader.rows,
+        "columns": dict(reader.names),
+        "rule": rule.to_dict(),
+        "alarms": len(found.alarms),
+        "periods": [x.to_dict() for x in found.periods],
+        "notes": remarks,
+    }
+    notes = [("note", one) for one in remarks]
+    _report.print_answer("monitor", values, facts, json=o.json, notes=notes)
+    return _say_alarms(_alarms(found, None))
+
+
 def _answer(o: Arguments, source: io.Input, counted: _MonitorRun) -> int:
     """Print the periods, write them, and say which alarms are new."""
     found, reader, n_files, before = counted
@@ -242,12 +311,7 @@ def _answer(o: Arguments, source: io.Input, counted: _MonitorRun) -> int:
         raise files.DataError(f"{io.shown_input(source)} has no rows")
     values = _values(found, reader, io.shown_input(source), n_files)
     values |= {"state": o.append, "output": o.output}
-    if o.output is not None:
-        if o.output.lower().endswith(".json"):
-            found.save(o.output)
-        else:
-            frame = found.to_frame("pyarrow")
-            files.write_table(files.Table(frame, "csv", o.output), o.output, "csv")
+    _write(o, found)
     save(found, o.report)
     used = ", ".join(f"{k} {v!r}" for k, v in values["columns"].items())
     n, level = _report.count(n_files, "file"), 100 * values["false_alarms"]
@@ -265,7 +329,22 @@ def _answer(o: Arguments, source: io.Input, counted: _MonitorRun) -> int:
     ]
     notes = [("note", one) for one in (*values["notes"], found._notes()[-1])]
     _report.print_answer("monitor", values, facts, json=o.json, notes=notes)
-    alarms = _alarms(found, before)
+    return _say_alarms(_alarms(found, before))
+
+
+def _write(o: Arguments, found: Any) -> None:
+    """Write a monitoring to -o: all of it as JSON, or a row per period."""
+    if o.output is None:
+        return
+    if o.output.lower().endswith(".json"):
+        found.save(o.output)
+    else:
+        frame = found.to_frame("pyarrow")
+        files.write_table(files.Table(frame, "csv", o.output), o.output, "csv")
+
+
+def _say_alarms(alarms: dict[str, list[Any]]) -> int:
+    """Print the last alarm of each segment; return the exit code."""
     for where, raised in alarms.items():
         newest, many = raised[-1], _report.count(len(raised), "period")
         when = f"{newest.start} to {newest.end} ({newest.alarm})"

@@ -58,6 +58,7 @@ class RowReader:
     rows: int = 0
     columns: dict[str, str] = field(default_factory=dict)  # of classes
     rule: Any = None  # that orders them
+    parity: am.ParityRule | None = None  # whose groups are read
     _without_label: files.Table | None = None
     _bad_label: bool = False
 
@@ -99,6 +100,9 @@ class RowReader:
                     b if a is None else a for a, b in zip(parts, none, strict=True)
                 ]
             found[name] = None if parts[0] is None else np.concatenate(parts)
+        groups = [one["groups"] for one in blocks]
+        if groups[0] is not None:
+            found["groups"] = np.concatenate([one.ids[one.codes] for one in groups])
         return found
 
     def check(self) -> None:
@@ -167,7 +171,10 @@ class RowReader:
         if role not in self._found:
             return None
         codes, ids = files.groups(table, self._found[role])
-        return Groups(codes, np.array([str(one) for one in ids], dtype=object))
+        found = Groups(codes, np.array([str(one) for one in ids], dtype=object))
+        if self.parity is not None:
+            return load.groups_of_rule(table, self.o, found, self.parity)
+        return found
 
     def _known_labels(self, rows: TableRows, o: Arguments) -> AnyArray | None:
         """Return labels that have come; None, and a note, if they are unreadable."""

@@ -37,7 +37,7 @@ DEFAULTS = {
     "decision_column": files.DECISION_NAMES,
 }
 _WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
-_WAYS |= {"ParityRule": "groups"}
+_WAYS |= {"ParityRule": "groups", "ClassReviewRule": "classes"}
 _KINDS = {"wide": "several labels", "classes": "several classes"}
 _KINDS |= {"groups": "several groups"}
 _LARGEST_SAVED = 1 << 26  # bytes of a map or a rule
@@ -297,22 +297,25 @@ def load_saved(path: str, what: str) -> Any:
 
 
 def load_rule(path: str, way: str = "one", *also: type) -> Any:
-    """Read a rule for rows of a layout; for one column `also` those of more kinds."""
+    """Read a rule for rows of a layout, also those of more kinds."""
     rule = load_saved(path, "rule")
-    if way == "one" and isinstance(rule, also):
+    kind = _WAYS.get(type(rule).__name__, "")
+    if isinstance(rule, also) and way == (kind if kind == "classes" else "one"):
         return rule
-    if isinstance(rule, am.ReviewRule) and way == "one":
+    review = am.ReviewRule, am.classes.ClassReviewRule
+    if isinstance(rule, review) and way == (kind or "one"):
         raise files.DataError(
             f"{path} leaves rows to a person, and here every row needs a label: "
-            "argmetric decide FILE takes it, and argmetric.monitor in Python"
+            "argmetric decide FILE takes it, and monitor"
         )
-    kind = _WAYS.get(type(rule).__name__, "")
     if kind != way and way != "one":
         raise files.DataError(f"{path} is not a rule for {_KINDS[way]}")
     if kind != way:
         hint = ": pass --scores" if kind == "wide" else ""
         if kind == "groups":
-            hint = ": argmetric decide FILE --group COLUMN takes it, and forecast"
+            hint = (
+                ": argmetric decide FILE --group COLUMN takes it, forecast and monitor"
+            )
         what = _KINDS.get(kind, "something else")
         said = f"{path} is a rule for {what}; here there is one column of scores"
         raise files.DataError(said + hint)

@@ -8,13 +8,15 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_count, shown, to_float
+from argmetric._ground.types import Integers
 from argmetric.search._searn._beams import Decoder, Prediction, QueueTask, best_share
 from argmetric.search._searn._iterate import (
     COSTS,
@@ -79,6 +81,8 @@ def check_options(options: Mapping[str, Any]) -> None:
         "beta": beta == "search",
         "iterations": options["iterations"] is None,
     }
+    if options["algorithm"] == "lols" and options["costs"] == "rollout":
+        del of_searn["costs"]
     for name, alone in of_searn.items():
         if alone and options["algorithm"] != "searn":
             raise ValueError(
@@ -174,8 +178,9 @@ class Searn(Parameters):
     algorithm : {"searn", "lols", "aggrevate"}, default="searn"
         The others roll in by the last classifier, learn from the examples of all
         iterations and keep the last classifier. Costs of "aggrevate" are "optimal";
-        the initial policy has (1 - β)^(i - 1) of roll-in i. For "lols" one path follows
-        each action: by the initial policy with probability β, else by the last.
+        the initial policy has (1 - β)^(i - 1) of roll-in i. Costs of "lols" are
+        β · "optimal" + (1 - β) · the loss if the last classifier takes over: what the
+        paper's coin for each action, ``costs="rollout"``, is on average.
     search_width : int, default=10
         Width of the search for the initial policy where the task gives neither costs
         nor a reference.
@@ -334,6 +339,27 @@ class Searn(Parameters):
         self.policy_ = best.mixture.without_initial()
         self.history_ = History(tuple(rows), best.number, stopped)
 
+    def _examples(
+        self, mixture: Mixture, data: Data, folds: Integers | None, seed: int
+    ) -> Examples:
+        """Return the decisions that the mixture meets, with the costs of actions."""
+        gather = partial(
+            roll_in, mixture, data, folds, n_rollouts=self.n_rollouts, seed=seed
+        )
+        if self.algorithm == "searn":
+            return gather(kind=self.costs)
+        lols, beta = self.algorithm == "lols" and mixture.learned, float(self.beta)
+        if lols and self.costs == "rollout":
+            coin = Mixture(mixture.initial, mixture.learned, (1.0 - beta,))
+            return gather(kind="rollout", out=coin)
+        examples = gather(kind="optimal")
+        if lols:
+            last = gather(kind="rollout", out=mixture).costs
+            examples = replace(
+                examples, costs=beta * examples.costs + (1.0 - beta) * last
+            )
+        return examples
+
     def _iterate(
         self,
         number: int,
@@ -350,13 +376,7 @@ class Searn(Parameters):
         initial.forget()
         seed = self.random_state + 7919 * number
         folds = folds_of(len(data[0]), n_folds, self.random_state)
-        out = None
-        if self.algorithm == "lols" and mixture.learned:
-            out = Mixture(initial, mixture.learned, (1.0 - float(self.beta),))
-        examples = roll_in(
-            mixture, data, folds, kind=self.costs if out is None else "rollout",
-            n_rollouts=self.n_rollouts, seed=seed, out=out,
-        )  # fmt: skip
+        examples = self._examples(mixture, data, folds, seed)
         if self.algorithm != "searn":
             self._gathered.append(examples)
             examples = Examples.concatenate(self._gathered)

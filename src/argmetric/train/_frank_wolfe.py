@@ -1,0 +1,606 @@
+"""FrankWolfeClassifier: any classifier, trained for any metric within limits."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from argmetric._calibrate.fit import METHODS, Method
+from argmetric._ground.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_jobs,
+    check_number,
+    check_seed,
+    shown,
+)
+from argmetric._ground.features import (
+    check_features,
+    class_number,
+    estimator_labels,
+    response_method,
+    scores_of,
+)
+from argmetric._ground.groups import check_groups
+from argmetric._ground.labels import one_per_row, plain_label
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Estimator,
+    Features,
+    Floats,
+    Folds,
+    Integers,
+    Label,
+    RandomState,
+    SharesLike,
+)
+from argmetric._ground.validation import to_numpy, warn_of_common_class
+from argmetric.metrics import MetricLike
+from argmetric.train._fitting import (
+    RoutesMetadata,
+    base_estimator,
+    calibrate_held_out,
+    route_params,
+    score_labels,
+)
+from argmetric.train._folds import (
+    Problem,
+    check_rows,
+    check_weights,
+    code_classes,
+    out_of_fold,
+    score_rows,
+    split_rows,
+)
+from argmetric.train._mixtures import (
+    KEPT,
+    Limits,
+    Mixture,
+    Value,
+    best_mixture,
+    gain_of,
+    read_limits,
+    slopes_of,
+)
+from argmetric.train._oracles import (
+    Oracle,
+    PlugIn,
+    Refits,
+    Rows,
+    best_labels,
+    class_codes,
+    two_columns,
+    weight_name,
+)
+
+FAR = 0.02  # of the metric, that a single member is below the mixture to be warned of
+
+
+@dataclass
+class Search:
+    """Members found so far: their gains and held-out tables."""
+
+    gain: Value
+    limits: Limits
+    oracle: Oracle
+    verbose: bool
+    tried: list[Floats] = field(default_factory=list)
+    gains: list[Floats] = field(default_factory=list)
+    tables: list[Floats] = field(default_factory=list)
+
+    def add(self, gains: Floats) -> Floats | None:
+        """Return the table of the best member for gains, None if these are not new."""
+        gains = gains / (np.abs(gains).max() or 1.0)
+        if any(np.allclose(gains, one, rtol=0.0, atol=1e-9) for one in self.tried):
+            return None
+        self.tried.append(gains)
+        table = self.oracle.table(gains)
+        if not any(np.array_equal(table, one) for one in self.tables):
+            self.gains.append(gains)
+            self.tables.append(table)
+        return table
+
+    def start(self, true: Floats) -> None:
+        """Add every constant, the plain classifier, and the balanced one.
+
+        true : ndarray of shape (n_groups, n_classes)
+            Weight of the true rows of each group and class.
+        """
+        groups, count = true.shape
+        columns = np.eye(count)[:, None, None, :]
+        for gains in columns * np.ones((count, groups, count, 1)):
+            self.add(gains)
+        plain = np.ones((groups, 1, 1)) * np.eye(count)
+        self.add(plain)
+        self.add(plain / np.maximum(true.sum(axis=0), 1e-300)[:, None])
+
+    def of_members(self) -> Floats:
+        """Return the gain of each member alone, -inf where it misses a limit."""
+        tables = np.stack(self.tables)
+        kept = (self.limits.of(tables) >= -KEPT).all(axis=1)
+        known = np.nan_to_num(self.gain(tables.sum(axis=1)), nan=-np.inf)
+        return np.where(kept, known, -np.inf)
+
+    def report(self, step: int, value: float) -> None:
+        if self.verbose:
+            sys.stderr.write(f"step {step}: {value:.6g}, {len(self.tables)} members\n")
+
+
+def frank_wolfe(search: Search, max_iter: int, tol: float) -> Mixture:
+    """Add the best members for the slopes at a moving table; return the best mixture.
+
+    The table is that of the best mixture so far, as long as new members promise more
+    than `tol`. As a classifier is never quite the best for its gains, the table then
+    moves from there by the paper's steps 2/(t + 2) towards each new member.
+    """
+    limits = search.limits
+    tables = np.stack(search.tables)
+    mixture = best_mixture(search.gain, tables, limits, None)
+    point, slopes, small_steps = np.zeros(0), mixture.slopes, 0
+    for step in range(max_iter):
+        gains = slopes + limits.price(mixture.prices)
+        search.report(step, mixture.gain)
+        new = search.add(gains)
+        if new is None:
+            break
+        known, tables = mixture.weights.size, np.stack(search.tables)
+        if not small_steps:
+            point = np.tensordot(mixture.weights, tables[:known], 1)
+            better = float(((new - point) * gains).sum())
+            if mixture.miss and better <= KEPT:
+                break
+            mixture = best_mixture(search.gain, tables, limits, mixture)
+            slopes = mixture.slopes
+            small_steps = int(better <= tol and not mixture.miss)
+        if small_steps:
+            small_steps += 1
+            point = point + 2.0 / (small_steps + 2.0) * (new - point)
+            slopes = slopes_of(search.gain, point.sum(axis=0))
+    if small_steps:
+        mixture = best_mixture(search.gain, tables, limits, mixture)
+    known = mixture.weights.size
+    if mixture.miss:
+        table = np.tensordot(mixture.weights, np.stack(search.tables[:known]), 1)
+        name = limits.names[int(limits.of(table[None]).argmin())]
+        raise ValueError(
+            f"no mixture keeps {name} and the other limits on the held-out rows: it is "
+            f"missed by {mixture.miss:.3g}; loosen a limit"
+        )
+    return replace(
+        mixture, weights=np.pad(mixture.weights, (0, len(search.tables) - known))
+    )
+
+
+def bisect(
+    search: Search, above: Floats, below: Floats, max_iter: int, tol: float
+) -> None:
+    """Add the best member for A - γB, γ halving the range of the ratio ⟨A, C⟩/⟨B, C⟩.
+
+    Where the member reaches γ, the best ratio is at least γ; else it is taken for less.
+    """
+    low = float(search.of_members().max())
+    high = float((above[below > 0.0] / below[below > 0.0]).max())
+    for step in range(max_iter):
+        middle = (low + high) / 2
+        search.report(step, low)
+        if high - low <= tol:
+            break
+        table = search.add((above - middle * below)[None])
+        if table is None:
+            break
+        reached = float(search.gain(table.sum(axis=0))) >= middle
+        low, high = (middle, high) if reached else (low, middle)
+
+
+class FrankWolfeClassifier(
+    RoutesMetadata,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Train any classifier for any metric of the confusion matrix, within limits.
+
+    The slopes of the metric at the current confusion matrix say what each prediction
+    gains; the classifier of the highest gain joins a mixture, whose confusion matrix is
+    the next one (Narasimhan et al. 2015). Limits enter the gains by their Lagrangian
+    prices (Narasimhan et al. 2022). All confusion matrices are of held-out rows.
+    See :doc:`/training`. Experimental: may change in any release.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        By default ``LogisticRegression(max_iter=1000)``.
+    metric : str, Metric or callable, default="f1"
+        A name, an instance, or a function of (tp, k, t, n); with several classes its
+        mean over the classes or its own form, or a function of the table of counts.
+    oracle : {"plug-in", "weights"}, default="plug-in"
+        What finds a classifier for gains. "plug-in" fits the estimator once and
+        predicts the class of the highest expected gain under its calibrated
+        probabilities. "weights" fits it anew each time, with gains as weights of rows.
+    algorithm : {"auto", "frank-wolfe", "bisection"}, default="auto"
+        "bisection" is for ratios of counts (F, Jaccard, precision) of two classes
+        without limits, and is then what "auto" takes.
+    min_recall, min_precision : float, sequence or dict, optional
+        Minima of these rates: of the positive class, or with several classes of every
+        class; a dict names classes.
+    parity : (rate, gap), optional
+        The rate, "recall" or "selection_rate", of two of the `groups` given to `fit`
+        differs by at most `gap`: that of the positive class, or of every class.
+    randomised : bool, default=False
+        Whether each row is predicted by a member drawn by its weight. Otherwise the
+        best single member that keeps the limits predicts.
+    calibration : str or None, default="spline"
+        For "plug-in", as in `MetricClassifier`; with several classes a temperature.
+    cv : int, splitter or iterable of splits, default=5
+        Folds of the held-out rows; ``ShuffleSplit(1)`` is a single split.
+    max_iter : int, default=30
+        Most members that are looked for.
+    tol : float, default=1e-5
+        The search ends when a new member promises less, in units of the metric.
+    pos_label : label, optional
+        The positive one of two classes; by default the last in sorted order.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+    n_jobs : int, optional
+        Folds fitted at a time.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws of `predict`.
+    verbose : int, default=0
+        1 writes a line for each step to standard error.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_members,)
+        Weights of the members that predict: 1 without `randomised`.
+    gains_ : ndarray of shape (n_members, n_groups, n_classes, n_classes)
+        Gains that each member is best for.
+    members_ : list
+        With "weights" the fitted members: a model, or the only class it predicts.
+    estimator_, calibrator_
+        With "plug-in" the classifier fitted on all rows, and its calibrator.
+    table_ : ndarray of shape (n_classes, n_classes)
+        Confusion matrix of held-out rows.
+    best_score_ : float
+        The metric at `table_`; as the best of many it is optimistic.
+    n_iter_ : int
+        Classifiers that the search tried.
+    classes_, groups_ : ndarray
+        The classes, and the groups of `parity`, sorted.
+
+    See Also
+    --------
+    argmetric.MetricClassifier : Tune a threshold instead; with calibration checks.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, H. Ramaswamy, A. Saha, S. Agarwal. Consistent multiclass
+       algorithms for complex performance measures. ICML 2015.
+    .. [2] H. Narasimhan, H. Ramaswamy, S. Tavker, D. Khurana, P. Netrapalli,
+       S. Agarwal. Consistent multiclass algorithms for complex metrics and
+       constraints. arXiv:2210.09695, 2022.
+
+    Examples
+    --------
+    >>> from argmetric.train import FrankWolfeClassifier
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(
+    ...     1_000, n_classes=3, n_informative=4, weights=[0.8, 0.15], random_state=0
+    ... )
+    >>> model = FrankWolfeClassifier(metric="gmean", min_recall={0: 0.6}).fit(X, y)
+    >>> bool(model.table_[0, 0] >= 0.6 * model.table_[0].sum())
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator | None = None,
+        metric: MetricLike = "f1",
+        *,
+        oracle: Literal["plug-in", "weights"] = "plug-in",
+        algorithm: Literal["auto", "frank-wolfe", "bisection"] = "auto",
+        min_recall: SharesLike | None = None,
+        min_precision: SharesLike | None = None,
+        parity: tuple[str, float] | None = None,
+        randomised: bool = False,
+        calibration: Method | None = "spline",
+        cv: Folds = 5,
+        max_iter: int = 30,
+        tol: float = 1e-5,
+        pos_label: Label | None = None,
+        zero_division: float | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.oracle = oracle
+        self.algorithm = algorithm
+        self.min_recall = min_recall
+        self.min_precision = min_precision
+        self.parity = parity
+        self.randomised = randomised
+        self.calibration = calibration
+        self.cv = cv
+        self.max_iter = max_iter
+        self.tol = tol
+        self.pos_label = pos_label
+        self.zero_division = zero_division
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Search for the mixture on held-out rows, then fit its members on all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows; whatever the estimator takes.
+        y : array-like of shape (n_samples,)
+            Labels of two or more classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the estimator and in the confusion matrix.
+        groups : array-like of shape (n_samples,), optional
+            Group of each row, for `parity`.
+
+        Returns
+        -------
+        FrankWolfeClassifier
+            The estimator itself.
+        """
+        self._check_options()
+        estimator = base_estimator(self.estimator)
+        X, y = check_rows(X, y, "FrankWolfeClassifier")
+        known = estimator.classes_ if isinstance(estimator, FrozenEstimator) else None
+        classes, codes = code_classes(y, known)
+        weights = check_weights(sample_weight, codes, classes)
+        positive = class_number(classes, self.pos_label)
+        if self.pos_label is None and positive is not None:
+            warn_of_common_class(classes, positive, y)
+        problem = Problem(X, y, classes, codes, positive, weights, None)
+        group = np.zeros(codes.size, dtype=np.int64)
+        self.groups_ = None
+        if groups is not None:
+            if self.parity is None:
+                raise ValueError(
+                    "groups are those of parity, which is None; to keep groups whole "
+                    "in folds pass a list of splits as cv"
+                )
+            names = np.asarray(check_groups(groups, codes.size, "y"))
+            self.groups_, group = np.unique(names, return_inverse=True)
+        make = self._plug_in if self.oracle == "plug-in" else self._refits
+        oracle = make(estimator, problem, group)
+        search = self._search(oracle, problem)
+        if isinstance(oracle, Refits):
+            rows = np.arange(codes.size)
+            self.members_ = [oracle.fit(rows, gains) for gains in self.gains_]
+        self.n_iter_ = len(search.tried)
+        self.classes_, self._positive = classes, positive
+        for model in (
+            getattr(self, "estimator_", None),
+            *getattr(self, "members_", ()),
+        ):
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(model, name):
+                    setattr(self, name, getattr(model, name))
+        return self
+
+    def _check_options(self) -> None:
+        check_choice(self.oracle, "oracle", ("plug-in", "weights"))
+        check_choice(self.algorithm, "algorithm", ("auto", "frank-wolfe", "bisection"))
+        if self.calibration is not None:
+            check_choice(self.calibration, "calibration", METHODS)
+        check_flag(self.randomised, "randomised")
+        check_count(self.max_iter, "max_iter", low=1)
+        check_number(self.tol, "tol", low=0.0)
+        check_jobs(self.n_jobs)
+        check_seed(self.random_state, high=2**32 - 1)
+
+    def _plug_in(self, estimator: Any, problem: Problem, group: Integers) -> PlugIn:
+        """Fit the estimator, and return the oracle of its held-out probabilities."""
+        if isinstance(estimator, FrozenEstimator):
+            held_out = score_rows(estimator, problem)
+        else:
+            fit_params, split_params = route_params(self, estimator, problem, {})
+            splits = split_rows(self.cv, problem, split_params)
+            held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
+            estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
+        self.estimator_, self.calibrator_ = estimator, None
+        if self.calibration is not None:
+            self.calibrator_ = calibrate_held_out(problem, held_out, self.calibration)
+        elif held_out.margins:
+            raise ValueError(
+                "oracle='plug-in' needs probabilities, and the estimator has margins "
+                "only: set a calibration"
+            )
+        p = self._calibrate(held_out.scores, held_out.margins, problem.positive)
+        return PlugIn(_rows(problem, held_out.rows, group), p)
+
+    def _refits(self, estimator: Any, problem: Problem, group: Integers) -> Refits:
+        weight_name(estimator)
+        splits = split_rows(self.cv, problem, {})
+        rows = _rows(problem, np.concatenate([test for _, test in splits]), group)
+        return Refits(estimator, problem, splits, rows, group, self.n_jobs)
+
+    def _search(self, oracle: PlugIn | Refits, problem: Problem) -> Search:
+        """Set the members that predict, their weights and their confusion matrix."""
+        rows, count = oracle.rows, problem.classes.size
+        gain, ratio = gain_of(self.metric, self.zero_division, count, problem.positive)
+        true = rows.tally(rows.codes).sum(axis=1)
+        names = ("min_recall", "min_precision", "parity")
+        limits = read_limits(
+            {name: getattr(self, name) for name in names},
+            true,
+            tuple(problem.classes.tolist()),
+            problem.positive,
+            self.groups_,
+        )
+        halved = ratio is not None and not limits.names
+        if self.algorithm == "bisection" and not halved:
+            raise ValueError(
+                "algorithm='bisection' is for ratios of counts of two classes without "
+                "limits, such as f1: pass algorithm='frank-wolfe'"
+            )
+        search = Search(gain, limits, oracle, bool(self.verbose))
+        search.start(true)
+        weights, promised = None, -np.inf
+        if ratio is not None and halved and self.algorithm != "frank-wolfe":
+            bisect(search, *ratio, self.max_iter, self.tol)
+        else:
+            mixture = frank_wolfe(search, self.max_iter, self.tol)
+            if self.randomised:
+                weights = mixture.weights
+            elif limits.names:
+                promised = mixture.gain
+                for factor in np.geomspace(0.9, 3.0, self.max_iter):
+                    priced = limits.price(factor * mixture.prices)
+                    search.add(mixture.slopes + priced)
+        if weights is None:
+            alone = search.of_members()
+            if np.isneginf(alone).all():
+                raise ValueError(
+                    "a mixture keeps the limits, but no single member does: pass "
+                    "randomised=True, or loosen a limit"
+                )
+            if promised - alone.max() > FAR:
+                warnings.warn(
+                    f"the best single member that keeps the limits reaches "
+                    f"{alone.max():.3g} on the held-out rows, a mixture "
+                    f"{promised:.3g}: pass randomised=True",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            weights = (np.arange(alone.size) == alone.argmax()).astype(float)
+        used = np.flatnonzero(weights)
+        self.weights_ = weights[used]
+        self.gains_ = np.stack([search.gains[i] for i in used])
+        tables = np.stack([search.tables[i] for i in used])
+        self.table_ = np.tensordot(self.weights_, tables.sum(axis=1), 1)
+        self.best_score_ = float(gain(self.table_))
+        return search
+
+    def _calibrate(self, scores: Floats, margins: bool, positive: int | None) -> Floats:
+        """Return calibrated probabilities, a column for each class."""
+        if self.calibrator_ is not None:
+            scores = np.asarray(self.calibrator_.apply(scores, logits=margins))
+        return two_columns(scores, positive)
+
+    def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows.
+        groups : array-like of shape (n_samples,), optional
+            Group of each row: needed with `parity` and the plug-in oracle.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The classes, as in `classes_`. With `randomised` each row draws a member,
+            in the same way whenever the same seed predicts the same rows.
+        """
+        check_is_fitted(self)
+        check_features(X)
+        if self.oracle == "plug-in":
+            method = response_method(self.estimator_)
+            scores = scores_of(
+                self.estimator_, X, self.classes_, self._positive, method
+            )
+            margins = method == "decision_function"
+            p = self._calibrate(scores, margins, self._positive)
+            group = self._group_codes(groups, len(p))
+            labels = [best_labels(p, group, gains) for gains in self.gains_]
+        else:
+            labels = [class_codes(one, X, self.classes_) for one in self.members_]
+        codes = labels[0]
+        if len(labels) > 1:
+            rng = check_random_state(self.random_state)
+            drawn = rng.choice(len(labels), size=codes.size, p=self.weights_)
+            codes = np.stack(labels)[drawn, np.arange(codes.size)]
+        return np.asarray(self.classes_[codes])
+
+    def _group_codes(self, groups: ArrayLike | None, n: int) -> Integers:
+        """Return the index of each row's group."""
+        if self.groups_ is None:
+            return np.zeros(n, dtype=np.int64)
+        if groups is None:
+            raise ValueError("parity needs the group of each row: predict(X, groups)")
+        names = np.asarray(check_groups(groups, n, "X"))
+        wrong = np.flatnonzero(~np.isin(names, self.groups_))
+        if wrong.size:
+            raise ValueError(
+                f"groups has {shown(plain_label(names[wrong[0]]))} at row {wrong[0]}, "
+                f"which fit has not seen; its groups are {self.groups_.tolist()}"
+            )
+        return np.searchsorted(self.groups_, names)
+
+    def score(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> float:
+        """Return the metric of `predict(X, groups)`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight, groups : array-like of shape (n_samples,), optional
+            Their weights and groups.
+
+        Returns
+        -------
+        float
+            Larger is better: a metric that is minimised is negated.
+        """
+        labels = self.predict(X, groups)
+        truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
+        how = {"zero_division": self.zero_division, "sample_weight": sample_weight}
+        return score_labels(self, truth, labels, how)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(base_estimator(self.estimator))
+        tags.input_tags = base.input_tags
+        tags.non_deterministic = bool(self.randomised)
+        if base.classifier_tags is not None:
+            tags.classifier_tags.multi_class = base.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = base.classifier_tags.poor_score
+        return tags
+
+
+def _rows(problem: Problem, rows: Integers, group: Integers) -> Rows:
+    """Return the true classes, groups and weights of held-out rows."""
+    weights = np.ones(rows.size)
+    if problem.weights is not None:
+        weights = problem.weights[rows]
+    return Rows(
+        problem.codes[rows],
+        group[rows],
+        weights,
+        int(group.max()) + 1,
+        problem.classes.size,
+    )
