@@ -212,7 +212,7 @@ def test_a_list_of_metrics_gives_rules_by_name():
     rules = tune(y, p, ["quadratic_kappa", "f1", "linear_kappa"], **QUICK)
     assert list(rules) == ["quadratic_kappa", "f1", "linear_kappa"]
     for name in POWERS:
-        assert rules[name] == tune(y, p, name, **QUICK)
+        assert rules[name] == tune(y, p, name, average="macro", **QUICK)
 
 
 # Predicted means
@@ -340,7 +340,7 @@ def test_what_cannot_be_is_refused():
             "max_per_class has no meaning for quadratic kappa",
         ),
         (
-            lambda: tune(y, p, "linear_kappa", average="macro"),
+            lambda: tune(y, p, "linear_kappa", average="weighted"),
             "average has no meaning for linear kappa",
         ),
         (lambda: tune(y, mean=m).apply(p), "p must be one predicted mean for each row"),
