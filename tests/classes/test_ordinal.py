@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 
 import argmetric as am
@@ -376,3 +377,52 @@ def test_pictures_show_cuts_and_offsets():
     assert list(rules[1].to_frame()) == [
         "class", "weight", "offset", "gain of 0", "gain of 1", "gain of 2",
     ]  # fmt: skip
+
+
+# MetricClassifier
+
+
+@pytest.fixture(scope="module")
+def classified():
+    y, p, _ = sample(600, 4, seed=5)
+    X = np.column_stack([np.log(p + 1e-9), np.random.default_rng(0).random(600)])
+    model = am.MetricClassifier(
+        LogisticRegression(max_iter=500), "quadratic_kappa", cv=3, random_state=0
+    )
+    return model.fit(X[:400], y[:400] + 1), X[400:], y[400:] + 1
+
+
+def test_a_classifier_of_classes_in_order(classified):
+    model, X, y = classified
+    labels = model.predict(X)
+    p = model.predict_proba(X)
+    assert np.array_equal(labels, model.rule_.apply(p))
+    values = model.decision_function(X)
+    assert np.array_equal(labels, model.classes_[values.argmax(axis=1)])
+    assert model.score(X, y) == cohen_kappa_score(y, labels, weights="quadratic")
+    assert model.best_score_ == model.rule_.score > model.rule_.argmax_score
+    assert 0 <= model.rule_.optimism < 0.1
+
+
+def test_a_classifier_decides_and_forecasts_batches(classified):
+    model, X, y = classified
+    decision = model.decide(X)
+    assert decision.metric.name == "quadratic kappa"
+    assert decision.expected >= decision.most_probable
+    forecast = model.forecast(X, decision)
+    assert forecast.interval.low < am.classes.evaluate(y, decision) < 1.0
+    assert forecast.mean == pytest.approx(decision.expected, abs=0.02)
+
+
+def test_classes_in_no_order_are_refused():
+    y, p, _ = sample(60, 3)
+    model = am.MetricClassifier(metric="linear_kappa")
+    names = np.array(["low", "medium", "high"])
+    refuses(
+        ValueError,
+        "linear_kappa is for classes in order.*'high'",
+        model.fit,
+        p,
+        names[y],
+    )
+    refuses(ValueError, "of two classes is kappa", model.fit, p, y > 0)

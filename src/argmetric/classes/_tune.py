@@ -183,7 +183,7 @@ def tune(
     if review:
         floors = class_floors(min_precision, names)
         how: Any = {"confidence": confidence, "ask": ask, "coverage": settings.coverage}
-        mapped = _mapped(rows, calibrator)
+        mapped = _calibrated_rows(rows, calibrator)
         found = tune_review(mapped.p, rows.true, names, floors, **how)
         return replace(found, calibrator=calibrator)
     for one in metrics:
@@ -199,7 +199,7 @@ def tune(
             _refuse_given(goal.name, **limits, average=average if by_support else None)
             rule = tune_agreement(aimed, names, goal, settings, calibrator)
         else:
-            at = _mapped(aimed, calibrator)
+            at = _calibrated_rows(aimed, calibrator)
             options: Any = {"by_support": by_support, "settings": settings, **limits}
             rule = tune_classes(at.p, at.true, names, at.weight, goal, **options)
             rule = replace(rule, calibrator=calibrator)
@@ -209,7 +209,7 @@ def tune(
     return next(iter(rules.values()))
 
 
-def _mapped(rows: ClassRows, calibrator: Calibrator | None) -> ClassRows:
+def _calibrated_rows(rows: ClassRows, calibrator: Calibrator | None) -> ClassRows:
     """Return the rows with calibrated probabilities."""
     if calibrator is None:
         return rows

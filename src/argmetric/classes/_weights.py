@@ -307,16 +307,19 @@ class MultiClassRule(SavedRule):
         """
         if self.cuts is not None:
             return np.searchsorted(self.cuts, check_means(p, "p"), side="right")
+        return np.asarray(np.argmax(self._values(p), axis=1))
+
+    def _values(self, p: ArrayLike) -> Floats:
+        """Return the values of the classes, of which each row takes the largest."""
         scores = class_scores(p, self.classes)
         assert self.offsets is not None
         if self._chain is not None:
             logits, gains = class_logits(self._chain, self.weights), self.gains
             if logits is not None:
-                values = class_values(logits, scores, self.weights, self.offsets, gains)
-                return np.asarray(np.argmax(values, axis=1))
+                return class_values(logits, scores, self.weights, self.offsets, gains)
             scores = class_scores(scores, self.classes, self._chain)
         scores = scores * self.weights if self.gains is None else scores @ self.gains
-        return np.asarray(np.argmax(scores + self.offsets, axis=1))
+        return np.asarray(scores + self.offsets)
 
     @property
     def _chain(self) -> Any:

@@ -130,7 +130,8 @@ class MetricClassifier(
         rows given to `fit` are the reference that it is calibrated and tuned on.
     metric : str, Metric or callable, default="f1"
         A name, an instance, or a function of (tp, k, t, n). With more than two classes
-        its mean over the classes, or the multi-class "mcc".
+        its mean over the classes, or the multi-class "mcc"; for classes in order,
+        as numbers, "quadratic_kappa" or "linear_kappa".
     calibration : str or None, default="spline"
         A method of `calibrate`; with more than two classes "temperature", and for
         `decide` and `forecast` the matrix of `classes.calibrate`. None leaves the
@@ -374,12 +375,12 @@ class MetricClassifier(
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: > 0 exactly where `predict` gives the second one. More: the
-            weighted probabilities, of which `predict` takes the largest.
+            weighted probabilities, or gains, of which `predict` takes the largest.
         """
         check_is_fitted(self)
         self._refuse_review("decision_function")
         if self._positive is None:
-            return np.asarray(self.rule_.weights * self._probabilities(X))
+            return np.asarray(self.rule_._values(self._probabilities(X)))
         scores, logits = self._scores(X)
         return distance(
             scores,
