@@ -129,9 +129,8 @@ class MetricClassifier(
         ``LogisticRegression(max_iter=1000)``. A `FrozenEstimator` is not refitted: the
         rows given to `fit` are the reference that it is calibrated and tuned on.
     metric : str, Metric or callable, default="f1"
-        A name, an instance, or a function of (tp, k, t, n). With more than two classes
-        its mean over the classes, or the multi-class "mcc"; for classes in order,
-        as numbers, "quadratic_kappa" or "linear_kappa".
+        A name, an instance, or a function of (tp, k, t, n). Of more than two classes
+        its mean, "mcc", or if they are numbers in order "quadratic_kappa".
     calibration : str or None, default="spline"
         A method of `calibrate`; with more than two classes "temperature", and for
         `decide` and `forecast` the matrix of `classes.calibrate`. None leaves the
@@ -140,8 +139,7 @@ class MetricClassifier(
         Where the threshold comes from: the best on the labels, the best in expectation,
         0.5, or what `calibration_check` advises on the out-of-fold scores.
     cv : int, splitter or iterable of splits, default=5
-        Folds of the out-of-fold scores. A number means stratified folds that keep
-        groups whole.
+        Folds of the out-of-fold scores; a number: stratified, with groups kept whole.
     min_precision, min_recall, min_specificity, min_npv : float, optional
         Minima of these scores on the out-of-fold scores. With `review` of several
         classes `min_precision` may be a dict by class.
@@ -160,8 +158,7 @@ class MetricClassifier(
         Tune for the mean over the groups given to `fit`, or for all rows pooled, which
         is the default; "macro" is for more than two classes.
     pos_label : int, float, bool or str, optional
-        The positive one of two classes; by default the last in sorted order, as in
-        scikit-learn: 1 of {0, 1}, True, "spam" of {"ham", "spam"}.
+        The positive one of two classes; by default the last in sorted order.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     n_jobs : int, optional
@@ -176,8 +173,7 @@ class MetricClassifier(
     calibrator_ : Calibrator or None
         Calibrator of its scores.
     rule_ : Rule, ReviewRule, MultiClassRule or ClassReviewRule
-        The rule on the estimator's own scores; that of several classes without `review`
-        on calibrated ones.
+        On the estimator's own scores; of several classes without `review` calibrated.
     route_ : str
         Where its threshold came from: "tune", "decide" or "half".
     check_ : CalibrationCheck or None
