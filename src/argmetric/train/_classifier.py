@@ -194,8 +194,7 @@ class MetricClassifier(
     Notes
     -----
     The sign of `decision_function` is the decision. `predict_proba` is calibrated: a
-    row may be predicted positive at a probability below one half. `score` is the
-    metric, not the accuracy; pass ``scoring=`` for another score.
+    row may be positive at a probability below one half. `score` is the metric.
 
     Examples
     --------
