@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from operator import mul
 
 import numpy as np
 
@@ -94,6 +95,15 @@ def matrix_rules():
         "offsets": am.classes.MultiClassRule(
             (3, 1, 2), weights, am.FBeta(1.0), offsets=offsets
         ),
+        "gains": am.classes.MultiClassRule(
+            (3, 1, 2), np.ones(3), am.FBeta(1.0), offsets=offsets, gains=np.eye(3)[::-1]
+        ),
+        "means": am.classes.MultiClassRule(
+            ("x", "it's", "z"), np.ones(3), am.FBeta(1.0), cuts=np.array([1 / 3, 0.7])
+        ),
+        "means, two of four": am.classes.MultiClassRule(
+            (3, 1, 2, 7), np.ones(4), am.FBeta(1.0), cuts=np.array([-INF, 0.5, INF])
+        ),
     }
 
 
@@ -128,7 +138,12 @@ def mapped_rules():
     old, new = np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.75, 0.0])
     warm, cool = ClassTemperatureCalibrator(1.5, 3), ClassTemperatureCalibrator(0.7, 3)
     shifted = fitted.then(ClassPriorShift(new, old)).then(cool)
+    quadratic = np.outer(range(3), range(3))
+    cost = -np.array([[0.0, 1.0, 4.0], [2.5, 0.0, 1 / 3], [7.0, 0.0, 0.0]])
     cases = {
+        "ordinal": (fitted, even, np.array([0.0, -0.4, -1.5]), quadratic),
+        "ordinal, offsets 0": (warm, even, None, quadratic),
+        "costs": (replace(hot, lump=-0.4), even, None, cost),
         "class temperature": (warm, even, None),
         "class temperature, weights": (warm, weights, None),
         "class prior": (ClassPriorShift(even / 3, old), weights, None),
@@ -141,9 +156,15 @@ def mapped_rules():
     }
     return {
         name: am.classes.MultiClassRule(
-            names, w, am.FBeta(1.0), calibrator=calibrator, offsets=b
+            names,
+            w,
+            am.FBeta(1.0),
+            calibrator=calibrator,
+            offsets=b,
+            gains=next(g, None),
         )
-        for name, (calibrator, w, b) in cases.items()
+        for name, (calibrator, w, b, *more) in cases.items()
+        for g in [iter(more)]
     }
 
 
@@ -265,6 +286,7 @@ def by_json(rule, rows):
         return form["labels"][best]
 
     def mapped(row, temperature, floor, lump, matrix, biases):
+        gains = form["gains"]
         x = [math.log(max(one / sum(row), 2**-53)) / temperature for one in row]
         if temperature != 1:
             total = math.log(sum(map(math.exp, x)))
@@ -275,9 +297,12 @@ def by_json(rule, rows):
             y = [b + kept * w for b, w in zip(y, weights, strict=True)]
         if floor is not None:
             y = [b + lump * (a <= floor) for a, b in zip(x, y, strict=True)]
-        if any(form["offsets"]):
+        if gains or any(form["offsets"]):
             part = [math.exp(max(one - max(y), -60)) for one in y]
             total = sum(a / w for a, w in zip(part, form["weights"], strict=True))
+            if gains:
+                columns = zip(*gains, strict=True)
+                part = [math.fsum(map(mul, part, column)) for column in columns]
             y = [a + b * total for a, b in zip(part, form["offsets"], strict=True)]
         return [math.floor(one * 2**24 + 0.5) for one in y]
 

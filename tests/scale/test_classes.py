@@ -194,13 +194,17 @@ def test_a_bad_label_is_named_with_its_file(tmp_path):
         evaluate_classes(folder, classes=["a", "c"])
 
 
+def own(table):
+    return table[0, 0] / max(table.sum(), 1.0)
+
+
 def test_what_cannot_be_is_refused(files, tmp_path):
     folder = files[0]
     how = {"output": tmp_path / "out"}
     with pytest.raises(ValueError, match="open the files with scores=, two columns or"):
         decide_classes(folder, scores=["p_ok", "p_ok"], **how)
-    with pytest.raises(ValueError, match="quadratic kappa has no rule of weights and"):
-        decide_classes(folder, "quadratic_kappa", **HOW, **how)
+    with pytest.raises(ValueError, match="own has no rule for single rows: pass rule="):
+        decide_classes(folder, own, **HOW, **how)
     rule = am.classes.MultiClassRule(NAMES[::-1], np.ones(3), am.FBeta())
     with pytest.raises(ValueError, match="rule is for the classes"):
         decide_classes(folder, rule=rule, **HOW, **how)

@@ -45,6 +45,7 @@ from argmetric.classes._input import (
     class_codes,
     class_names,
 )
+from argmetric.classes._means import MeanScores
 from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
 METHODS = ("matrix", "temperature")
@@ -315,6 +316,7 @@ class ClassBatch:
     # column of the largest score of each row before the calibrator
     labelled: LabelledRows | None = None
     most_probable: Integers | None = None
+    means: MeanScores | None = None  # how p came from predicted means
 
     def alternatives(self) -> Iterator[Floats]:
         """Yield class probabilities by each alternative of the calibrator."""

@@ -124,7 +124,7 @@ def decide_rows(
     if isinstance(metric, ClassFunction):
         return _decide_own(rows, metric)
     if isinstance(metric, ClassAgreement):
-        return _decide_agreement(rows, metric)
+        return decide_agreement(rows, metric)[0]
     if isinstance(metric, ClassGain):
         return most_probable(gains_of(rows, metric))
     begin = most_probable(rows.p) if start is None else start
@@ -349,30 +349,46 @@ def _climb_rows(
     )  # fmt: skip
 
 
-def _decide_agreement(rows: GroupRows, metric: ClassAgreement) -> Integers:
+def decide_agreement(
+    rows: GroupRows, metric: ClassAgreement, weight: Floats | None = None
+) -> tuple[Integers, Floats]:
     """Minimise the ratio λ of seen to random disagreement by Dinkelbach's rounds.
 
     A round finds the labels of the least seen - λ·random disagreement.
+
+    Parameters
+    ----------
+    rows : GroupRows
+    metric : ClassAgreement
+    weight : ndarray of shape (n_rows,), optional
+        Weight of each row.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_rows,)
+    ratio : ndarray of shape (n_groups,)
+        λ of these labels: 1 - kappa.
     """
     apart = metric.disagreement(rows.p.shape[1])
     wrong = rows.p @ apart  # expected disagreement of a row with every class
     group = rows.group
-    sizes = np.maximum(rows.sizes[:, None], 1.0)
+    w = np.ones(group.size) if weight is None else weight
+    sizes = np.bincount(group, w, rows.n_groups)[:, None]
     mu = np.zeros((rows.n_groups, rows.p.shape[1]))
-    np.add.at(mu, group, rows.p)
-    random = (mu @ apart) / sizes
+    np.add.at(mu, group, rows.p * w[:, None])
+    random = (mu @ apart) / np.where(sizes > 0.0, sizes, 1.0)
     labels = most_probable(-wrong)
     places = np.arange(labels.size)
     ratio = np.full(rows.n_groups, math.inf)
     for _ in range(ROUNDS):
-        seen = np.bincount(group, wrong[places, labels], rows.n_groups)
-        expected = np.bincount(group, random[group, labels], rows.n_groups)
+        seen = np.bincount(group, w * wrong[places, labels], rows.n_groups)
+        expected = np.bincount(group, w * random[group, labels], rows.n_groups)
         found = np.where(expected > 0.0, seen / np.where(expected > 0, expected, 1), 1)
         if not (found < ratio - 1e-13).any():
             break
         ratio = np.minimum(found, ratio)
         labels = most_probable(ratio[group, None] * random[group] - wrong)
-    return labels
+    return labels, ratio
 
 
 def expected_table(p: Floats, labels: Integers) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from argmetric.classes._climb import (
 )
 from argmetric.classes._input import labels_of
 from argmetric.classes._limits import best_within, keeps_limits, with_limits
+from argmetric.classes._means import read_means
 from argmetric.classes._result import ClassDecision
 from argmetric.classes._values import (
     expected_metric,
@@ -50,9 +52,10 @@ from argmetric.metrics import (
 
 @refuses("sample_weight", "scoring", "max_positives", "budget")
 def decide(
-    p: ArrayLike,
+    p: ArrayLike | None = None,
     metric: MetricLike | None = None,
     *,
+    mean: ArrayLike | None = None,
     classes: ClassNames | None = None,
     groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
@@ -73,9 +76,12 @@ def decide(
         Class probabilities, one column per class; rows sum to 1.
     metric : str, Metric or callable, default="f1"
         "f1", "jaccard", "precision" and "recall" are averaged over the classes;
-        "balanced_accuracy", "gmean", "mcc", "kappa", "quadratic_kappa" (for classes in
-        order) and "accuracy" have forms of their own; a function gets the table of
-        counts, true classes in its rows.
+        "balanced_accuracy", "gmean", "mcc", "kappa", "linear_kappa", "quadratic_kappa"
+        (for classes in order) and "accuracy" have forms of their own; a function gets
+        the table of counts, true classes in its rows.
+    mean : array-like, optional
+        In place of p, with ``reference=(y, mean)``: the mean that a regression predicts
+        for each row, in the units of the classes (of names, 0, 1, 2 and so on).
     classes : sequence, optional
         The class of each column; by default the names of a frame's columns, or 0, 1, 2
         and so on.
@@ -123,6 +129,12 @@ def decide(
     >>> am.classes.decide(p, "f1", classes=["a", "b", "c"]).labels
     array(['a', 'a', 'a', 'b'], dtype='<U1')
     """
+    means = None
+    if mean is not None:
+        means = read_means(p, mean, reference, classes, logits=logits)
+        p, reference, classes = means.p, means.reference, means.classes
+    elif p is None:
+        raise TypeError("decide needs p, the class probabilities of the rows, or mean")
     batch, found = read_call(
         p,
         metric,
@@ -135,10 +147,13 @@ def decide(
         logits=logits,
         reference=reference,
     )
+    if means is not None:
+        batch = replace(batch, means=means.scores)
     certificate = check_flag(certificate, "certificate")
     limits = {"max_per_class": max_per_class, "min_recall": min_recall}
     decision = decide_batch(batch, found, limits, certificate=certificate)
-    object.__setattr__(decision, "labels", same_kind(p)(decision.labels))
+    kind = same_kind(p if mean is None else mean)
+    object.__setattr__(decision, "labels", kind(decision.labels))
     return decision
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -129,9 +129,9 @@ class ClassDecision(Result):
     def rule(self) -> MultiClassRule | None:
         """A rule for rows outside of this batch: the largest weight·p + offset.
 
-        Its weights and offsets are the slopes of the metric at this decision. It gives
-        nearly the same labels on these rows. None for cost matrices, quadratic kappa
-        and functions, whose decisions are no such rule.
+        Its weights and offsets are the slopes of the metric at this decision, `gains`
+        those of costs and of kappas of classes in order. It gives nearly the same
+        labels on these rows. None for functions of one's own.
         """
         batch = self._batch
         if batch is None:
@@ -142,15 +142,19 @@ class ClassDecision(Result):
         from argmetric.classes._weights import MultiClassRule
 
         scale = float(slopes.weights.mean())
-        return MultiClassRule(
+        rule = MultiClassRule(
             classes=self.classes,
             weights=slopes.weights / scale,
             offsets=slopes.offsets / scale,
+            gains=slopes.gains,
             metric=self.metric,
             n=self.n,
             calibrator=batch.calibrator,
-            notes=("weights and offsets of a decision without labels",),
+            notes=("the rule of a decision without labels",),
         )
+        if batch.means is None:
+            return rule
+        return replace(rule, **batch.means.as_cuts(rule.predicts))
 
     @property
     def expected_confusion(self) -> Floats:

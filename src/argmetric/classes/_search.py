@@ -21,6 +21,7 @@ from argmetric.metrics import (
     Accuracy,
     BalancedAccuracy,
     ClassGain,
+    ClassMetric,
     GMean,
     Kappa,
     Metric,
@@ -133,10 +134,10 @@ class SupportMean:
 
 
 def objective_of(
-    metric: Metric | ClassGain, *, by_support: bool = False
-) -> ClassObjective | ClassGain:
+    metric: Metric | ClassMetric, *, by_support: bool = False
+) -> ClassObjective | ClassMetric:
     """Return the mean over classes, or the form of a metric for several classes."""
-    if isinstance(metric, ClassGain):
+    if isinstance(metric, ClassMetric):
         return metric
     if isinstance(metric, MCC):
         return Correlation()
@@ -160,9 +161,9 @@ def confusion(
     return pairs.reshape(classes, classes).astype(np.float64)
 
 
-def score_confusion(objective: ClassObjective | ClassGain, table: Floats) -> Floats:
+def score_confusion(objective: ClassObjective | ClassMetric, table: Floats) -> Floats:
     """Return the score of one confusion matrix, or of a stack of them."""
-    if isinstance(objective, ClassGain):
+    if isinstance(objective, ClassMetric):
         return objective.score(table)
     tp = np.diagonal(table, axis1=-2, axis2=-1)
     t, k = table.sum(axis=-1), table.sum(axis=-2)
@@ -190,7 +191,7 @@ class ClassRows:
     p: Floats
     true: Integers
     weight: Floats | None
-    objective: ClassObjective | ClassGain
+    objective: ClassObjective | ClassMetric
     sign: float
     limits: ClassLimits | None = None
 

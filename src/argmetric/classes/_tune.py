@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._calibrate.calibrator import Calibrator
 from argmetric._ground.arguments import check_choice, check_flag, refuses
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
+    ClassTuple,
     Floats,
     Integers,
     Label,
@@ -31,22 +33,33 @@ from argmetric._verbs.tune import (
 )
 from argmetric.classes._calibrate import resolve_calibrator
 from argmetric.classes._input import class_codes, refuse_column
+from argmetric.classes._means import MeanCall, read_means
+from argmetric.classes._ordinal import tune_agreement
 from argmetric.classes._review import (
     ClassReviewRule,
     check_class_review,
     class_floors,
     tune_review,
 )
-from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
+from argmetric.classes._search import (
+    ClassRows,
+    Hits,
+    labels_by_folds,
+    objective_of,
+    score_confusion,
+)
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
+    ClassAgreement,
     ClassAverage,
     ClassGain,
+    ClassMetric,
     CustomMetric,
     Metric,
     MetricLike,
     get_class_metric,
     get_metric,
+    ordinal_kappa,
     refuse_ignored_absence,
     require_defined,
 )
@@ -55,9 +68,10 @@ from argmetric.metrics import (
 @refuses("scoring", "max_positives", "budget", "parity")
 def tune(
     y: ArrayLike,
-    p: ArrayLike,
+    p: ArrayLike | None = None,
     metric: MetricLike | Sequence[MetricLike] | None = None,
     *,
+    mean: ArrayLike | None = None,
     classes: ClassNames | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
@@ -86,7 +100,12 @@ def tune(
         the names of a frame's columns where the labels are among them, else in sorted
         order.
     metric : str, Metric, callable, or a list of them, default="f1"
-        Metric to optimise; a list gives a dict of rules.
+        Metric to optimise; a list gives a dict of rules. For "linear_kappa" and
+        "quadratic_kappa" the rows calibrate p, and the rule has the highest expected
+        kappa.
+    mean : array-like, optional
+        In place of p: the mean that a regression predicts for each row, in the units of
+        the classes (of names, 0, 1, 2 and so on). The rule has cuts of such means.
     classes : sequence, optional
         The class of each column. Not all of them need to occur in `y`.
     average : {"macro", "weighted"}, optional
@@ -145,13 +164,66 @@ def tune(
     own: dict[str, object] = {"metric": metric, "average": average, "cost": cost}
     own |= {"zero_division": zero_division, "max_per_class": max_per_class}
     own |= {"min_recall": min_recall, "sample_weight": sample_weight}
-    own |= {"min_precision": min_precision, "confidence": confidence}
+    own |= {"min_precision": min_precision, "confidence": confidence, "mean": mean}
     review = check_flag(review, "review")
     check_class_review(own, review=review, ask=ask)
     metrics = _metrics_of(metric, average, zero_division)
     settings = check_settings(
         RuleLimits(), n_bootstrap, coverage, cv=cv, random_state=random_state
     )
+    means = None
+    if mean is not None:
+        means = read_means(
+            p, mean, reference, classes, labelled=y, sample_weight=sample_weight
+        )
+        p, reference, classes = means.p, means.reference, means.classes
+    elif p is None:
+        raise TypeError("tune needs p, the class probabilities of the rows, or mean")
+    rows, names, calibrator = _labelled_rows(y, p, classes, reference, sample_weight)
+    if review:
+        floors = class_floors(min_precision, names)
+        how: Any = {"confidence": confidence, "ask": ask, "coverage": settings.coverage}
+        mapped = _calibrated_rows(rows, calibrator)
+        found = tune_review(mapped.p, rows.true, names, floors, **how)
+        return replace(found, calibrator=calibrator)
+    for one in metrics:
+        if isinstance(one, Metric):
+            require_defined(one, rows.true.size)
+    goals = _goals_of(metrics, cost, len(names), absent_count=zero_division is not None)
+    limits = {"max_per_class": max_per_class, "min_recall": min_recall}
+    by_support = average == "weighted"
+    rules = {}
+    for goal in goals:
+        aimed = replace(rows, objective=objective_of(goal, by_support=by_support))
+        if isinstance(goal, ClassAgreement):
+            _refuse_given(goal.name, **limits, average=average if by_support else None)
+            rule = tune_agreement(aimed, names, goal, settings, calibrator)
+        else:
+            at = _calibrated_rows(aimed, calibrator)
+            options: Any = {"by_support": by_support, "settings": settings, **limits}
+            rule = tune_classes(at.p, at.true, names, at.weight, goal, **options)
+            rule = replace(rule, calibrator=calibrator)
+        rules[_key(goal)] = rule if means is None else _by_cuts(rule, means, aimed)
+    if isinstance(metric, Sequence) and not isinstance(metric, str):
+        return rules
+    return next(iter(rules.values()))
+
+
+def _calibrated_rows(rows: ClassRows, calibrator: Calibrator | None) -> ClassRows:
+    """Return the rows with calibrated probabilities."""
+    if calibrator is None:
+        return rows
+    return replace(rows, p=mapped_scores(calibrator, rows.p))
+
+
+def _labelled_rows(
+    y: ArrayLike,
+    p: ArrayLike,
+    classes: ClassNames | None,
+    reference: ReferenceLike | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[ClassRows, ClassTuple, Calibrator | None]:
+    """Return checked rows without an objective, the classes, and the calibrator."""
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
     refuse_column(p, "p")
@@ -159,37 +231,40 @@ def tune(
     if reference is None:
         warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
-    for one in metrics:
-        require_defined(one, scores.shape[0])
     true, names = class_codes(y, p, scores, classes, several=True)
     calibrator, _ = resolve_calibrator(reference, names)
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
-    if calibrator is not None:
-        scores = mapped_scores(calibrator, scores)
-    if review:
-        floors = class_floors(min_precision, names)
-        how: Any = {"confidence": confidence, "ask": ask, "coverage": settings.coverage}
-        found = tune_review(scores, true, names, floors, **how)
-        return replace(found, calibrator=calibrator)
-    goals = _goals_of(metrics, cost, len(names), absent_count=zero_division is not None)
-    options: Any = {"by_support": average == "weighted", "settings": settings}
-    options |= {"max_per_class": max_per_class, "min_recall": min_recall}
-    rules = {}
-    for goal in goals:
-        rule = tune_classes(scores, true, names, weight, goal, **options)
-        rules[goal.name] = replace(rule, calibrator=calibrator)
-    if isinstance(metric, Sequence) and not isinstance(metric, str):
-        return rules
-    return next(iter(rules.values()))
+    return ClassRows(scores, true, weight, Hits(), 1.0), names, calibrator
+
+
+def _refuse_given(name: str, **options: object) -> None:
+    """Refuse options that have no meaning for a metric, by its name."""
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} has no meaning for {name}: leave it out")
+
+
+def _key(goal: Metric | ClassMetric) -> str:
+    """Return the name of a metric as users write it."""
+    return goal.name.replace(" ", "_") if goal is ordinal_kappa(goal) else goal.name
+
+
+def _by_cuts(rule: MultiClassRule, means: MeanCall, rows: ClassRows) -> MultiClassRule:
+    """Return a rule of p of means as cuts of these, with the score of its labels."""
+    rule = replace(rule, **means.scores.as_cuts(rule.predicts))
+    table = rows.table(rule.predicts(means.mean))
+    score = float(score_confusion(rows.objective, table))
+    sign = 1.0 if rule.metric.greater_is_better else -1.0
+    return replace(rule, score=score, optimism=sign * (score - rule.mean))
 
 
 def _goals_of(
-    metrics: list[Metric],
+    metrics: list[Metric | ClassAgreement],
     cost: ArrayLike | None,
     n_classes: int,
     *,
     absent_count: bool,
-) -> list[Metric | ClassGain]:
+) -> list[Metric | ClassGain | ClassAgreement]:
     """Return the objective; absent classes may be left out, as by `decide`."""
     if cost is not None:
         gain = get_class_metric(cost=cost, n_classes=n_classes)
@@ -197,20 +272,29 @@ def _goals_of(
         return [gain]
     if absent_count:
         return [*metrics]
-    return [one.with_zero_division(math.nan) for one in metrics]
+    return [
+        one if isinstance(one, ClassAgreement) else one.with_zero_division(math.nan)
+        for one in metrics
+    ]
 
 
 def _metrics_of(
     metric: MetricLike | Sequence[MetricLike] | None,
     average: ClassAverage | None,
     zero_division: float | None,
-) -> list[Metric]:
+) -> list[Metric | ClassAgreement]:
     """Return the metrics that are meant, after a check that the options fit them."""
+    metrics: list[Metric | ClassAgreement] = []
     if isinstance(metric, Sequence) and not isinstance(metric, str):
-        metrics = listed_metrics(metric, zero_division)
+        others = [one for one in metric if ordinal_kappa(one) is None]
+        if others or not metric:
+            metrics += listed_metrics(others, zero_division)
+        for i, one in enumerate(metric):
+            if (kappa := ordinal_kappa(one)) is not None:
+                metrics.insert(i, kappa)
     else:
         name = "f1" if metric is None else metric
-        metrics = [get_metric(name, zero_division=zero_division)]
+        metrics = [ordinal_kappa(name) or get_metric(name, zero_division=zero_division)]
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     if zero_division is not None:
@@ -240,7 +324,7 @@ def tuned_class_labels(
         Number of the fold.
     """
     absent = math.nan if zero_division is None else zero_division
-    if not isinstance(metric, str | Metric) or metric == "quadratic_kappa":
+    if not isinstance(metric, str | Metric) or ordinal_kappa(metric) is not None:
         return None
     found = get_metric(metric, zero_division=absent)
     if isinstance(found, CustomMetric):

@@ -178,28 +178,55 @@ def groups_that_score_less(
 
 
 class RowRule(NamedTuple):
-    """Rule for one row: the class with the largest weight·p + offset."""
+    """Rule for one row: the class with the largest weight·p + offset, or p·gains."""
 
     weights: Floats
     offsets: Floats
+    gains: Floats | None = None  # by true class (row) and label, in place of weights
+
+
+def agreement_rule(metric: ClassAgreement, mu: Floats, ratio: float) -> RowRule:
+    """Return the rule of a kappa of classes in order, whose value is 1 - ratio.
+
+    It has the largest ratio·Σ_a μ_a·w_ab - Σ_a p_a·w_ab, μ the prevalences. With
+    w = (a-b)² this is half of it, less what all classes share: b·(m - c_b) summed, m
+    the expected class and c_b the cut between b-1 and b, which are evenly spaced:
+
+        c_b = (b - ½)·(1 - ratio) + ratio·Σ_a a·μ_a.
+
+    Parameters
+    ----------
+    metric : ClassAgreement
+    mu : ndarray of shape (n_classes,)
+    ratio : float
+        Of seen to random disagreement.
+    """
+    steps, ones = np.arange(mu.size), np.ones(mu.size)
+    if metric.power == 2:
+        cuts = (steps - 0.5) * (1.0 - ratio) + ratio * float(steps @ mu)
+        cuts[0] = 0.0
+        return RowRule(ones, -np.cumsum(cuts), np.outer(steps, steps).astype(float))
+    apart = metric.disagreement(mu.size)
+    return RowRule(ones, ratio * (mu @ apart), -apart)
 
 
 def rule_of(rows: GroupRows, metric: ClassMetric, labels: Integers) -> RowRule | None:
     """Return the slopes of the metric in h and k at the decision, all rows pooled.
 
-    None where a row needs more than one probability of a class: cost matrices,
-    quadratic kappa and functions.
+    None for functions of one's own.
     """
     pooled = GroupRows(
         rows.p, np.array([0, labels.size]), rows.most[:1], rows.floor[:1]
     )
     mu, none, h, k = (one[0] for one in sums_of(pooled, labels))
     n, count = float(labels.size), mu.size
-    if isinstance(metric, ClassGain) and metric.matrix is None:
-        return RowRule(np.ones(count), np.zeros(count))
-    if isinstance(metric, ClassAgreement) and not metric.quadratic:
-        value = expected_metric(pooled, metric, labels).groups[0]
-        return RowRule(np.ones(count), -(1.0 - value) * mu / n)
+    if isinstance(metric, ClassGain):
+        return RowRule(np.ones(count), np.zeros(count), metric.matrix)
+    if isinstance(metric, ClassAgreement):
+        ratio = 1.0 - float(expected_metric(pooled, metric, labels).groups[0])
+        if metric.power:
+            return agreement_rule(metric, mu / n, ratio)
+        return RowRule(np.ones(count), -ratio * mu / n)
     if isinstance(metric, ClassGMean):
         return RowRule(decide_gmean(pooled)[1][0], np.zeros(count))
     if isinstance(metric, ClassCorrelation):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +49,7 @@ from argmetric._verbs.tune import (
     files,
     mean_worth,
     new_tables,
+    portable_cut,
     quantiles,
     within_range,
 )
@@ -62,6 +65,7 @@ from argmetric.classes._input import (
     labels_of,
     limits_note,
 )
+from argmetric.classes._means import check_means
 from argmetric.classes._search import (
     FEW_ENOUGH,
     LIMITED_RESTARTS,
@@ -75,7 +79,11 @@ from argmetric.metrics import ClassGain, ClassMetric, Metric
 
 
 def class_values(
-    logits: ClassLogits, p: Floats, weights: Floats, offsets: Floats
+    logits: ClassLogits,
+    p: Floats,
+    weights: Floats,
+    offsets: Floats,
+    gains: Floats | None = None,
 ) -> Floats:
     """Return the values whose largest gives the class, (n_rows, n_classes).
 
@@ -83,13 +91,15 @@ def class_values(
 
         a_i + b_i·Σ_j a_j / w_j,   a_i = exp(y_i - max y),
 
-    which is weight·p + offset times a factor that all classes share.
+    which is weight·p + offset times a factor that all classes share. With gains g the
+    first a_i is Σ_j a_j·g_ji.
 
     Parameters
     ----------
     logits : ClassLogits
     p : ndarray of shape (n_rows, n_classes)
     weights, offsets : ndarray of shape (n_classes,)
+    gains : ndarray of shape (n_classes, n_classes), optional
 
     Returns
     -------
@@ -105,9 +115,10 @@ def class_values(
     y = np.asarray(x @ logits.matrix + logits.biases)
     if is_low is not None and logits.lump:
         np.add(y, logits.lump, out=y, where=is_low)
-    if offsets.any():
+    if gains is not None or offsets.any():
         a = np.exp(np.maximum(y - y.max(axis=1, keepdims=True), LEAST_EXPONENT))
-        y = a + offsets * (a / weights).sum(axis=1, keepdims=True)
+        y = a if gains is None else a @ gains
+        y = y + offsets * (a / weights).sum(axis=1, keepdims=True)
     return np.asarray(np.floor(y / STEP + 0.5))
 
 
@@ -179,6 +190,9 @@ SHOWN = 8  # classes in the printed form
 class MultiClassRule(SavedRule):
     """Rule that gives a row the class with the largest weighted probability.
 
+    Of kappas of classes in order and of costs, the class with the largest p·gains +
+    offset; of a predicted mean, the class between two cuts.
+
     Parameters
     ----------
     classes : tuple
@@ -186,7 +200,7 @@ class MultiClassRule(SavedRule):
     weights : ndarray
         One per class; all 1 is the plain most probable class.
     offsets : ndarray
-        Added to weight·p; all 0 for weights that were tuned on labels.
+        Added to weight·p or p·gains; all 0 for weights that were tuned on labels.
     metric : Metric or ClassMetric
         What it is best for: averaged over the classes, or in its form for several
         classes ("accuracy", "balanced_accuracy", "gmean", "kappa" and "mcc").
@@ -209,6 +223,11 @@ class MultiClassRule(SavedRule):
         Remarks on the rule.
     versions : dict
         Libraries that it was made with.
+    gains : ndarray or None
+        Gain of a label (column) where a class (row) is true, in place of weights.
+    cuts : ndarray or None
+        The rule takes a predicted mean, not probabilities: a row gets the class of
+        the number of cuts that its mean reaches.
 
     Examples
     --------
@@ -239,6 +258,8 @@ class MultiClassRule(SavedRule):
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=files.current_versions)
     offsets: Floats | None = None
+    gains: Floats | None = None
+    cuts: Floats | None = None
 
     def __post_init__(self) -> None:
         weights = files.read_only(self.weights)
@@ -250,8 +271,20 @@ class MultiClassRule(SavedRule):
             raise ValueError("weights must be positive finite numbers")
         if np.shape(offsets) != weights.shape or not np.isfinite(offsets).all():
             raise ValueError("offsets must be finite numbers, one for each class")
-        known = {"weights": weights, "classes": classes, "notes": tuple(self.notes)}
+        known: dict[str, Any] = {"weights": weights, "classes": classes}
+        known["notes"] = tuple(self.notes)
         known["offsets"] = files.read_only(offsets)
+        for name, shape in ("gains", weights.shape * 2), ("cuts", (len(classes) - 1,)):
+            if getattr(self, name) is None:
+                continue
+            value = files.read_only(getattr(self, name))
+            if value.shape != shape or np.isnan(value).any():
+                raise ValueError(f"{name} must be numbers of shape {shape}")
+            if (weights != 1.0).any():
+                raise ValueError(f"{name} go without weights: all must be 1")
+            if name == "cuts" and (value[1:] < value[:-1]).any():
+                raise ValueError("cuts must ascend")
+            known[name] = value
         known["versions"] = files.FrozenDict(self.versions)
         for name, value in (known | files.check_fields(self)).items():
             object.__setattr__(self, name, value)
@@ -264,22 +297,36 @@ class MultiClassRule(SavedRule):
         Parameters
         ----------
         p : array-like of shape (n, classes)
-            Probabilities as they were tuned on.
+            Probabilities as they were tuned on; of a rule with cuts the predicted
+            means, of shape (n,).
 
         Returns
         -------
         ndarray of shape (n,)
             Numbers of columns.
         """
+        if self.cuts is not None:
+            return np.searchsorted(self.cuts, check_means(p, "p"), side="right")
+        return np.asarray(np.argmax(self._values(p), axis=1))
+
+    def _values(self, p: ArrayLike) -> Floats:
+        """Return the values of the classes, of which each row takes the largest."""
         scores = class_scores(p, self.classes)
         assert self.offsets is not None
-        if self.calibrator is not None:
-            logits = class_logits(self.calibrator, self.weights)
+        if self._chain is not None:
+            logits, gains = class_logits(self._chain, self.weights), self.gains
             if logits is not None:
-                values = class_values(logits, scores, self.weights, self.offsets)
-                return np.asarray(np.argmax(values, axis=1))
-            scores = class_scores(scores, self.classes, self.calibrator)
-        return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
+                return class_values(logits, scores, self.weights, self.offsets, gains)
+            scores = class_scores(scores, self.classes, self._chain)
+        scores = scores * self.weights if self.gains is None else scores @ self.gains
+        return np.asarray(scores + self.offsets)
+
+    @property
+    def _chain(self) -> Any:
+        """Calibrators before the weights; gains need p that sum to 1."""
+        if self.calibrator is None and self.gains is not None:
+            return ClassTemperatureCalibrator(1.0, len(self.classes))
+        return self.calibrator
 
     def apply(self, p: ArrayLike) -> AnyArray:
         """Return the labels of the rows.
@@ -287,7 +334,7 @@ class MultiClassRule(SavedRule):
         Parameters
         ----------
         p : array-like of shape (n, classes)
-            Probabilities as they were tuned on.
+            Probabilities, or predicted means, as they were tuned on.
 
         Returns
         -------
@@ -305,7 +352,14 @@ class MultiClassRule(SavedRule):
 
     def _columns(self) -> dict[str, object]:
         names = [str(name) for name in self.classes]
-        return {"class": names, "weight": self.weights, "offset": self.offsets}
+        if self.cuts is not None:
+            return {"class": names, "from": np.append(-np.inf, self.cuts)}
+        columns = {"class": names, "weight": self.weights, "offset": self.offsets}
+        if self.gains is not None:
+            columns |= {
+                f"gain of {name}": self.gains[:, i] for i, name in enumerate(names)
+            }
+        return columns
 
     _told = ("interval",)
 
@@ -338,25 +392,55 @@ class MultiClassRule(SavedRule):
 
         if not math.isnan(self.score):
             score = number(self.score)
-            most_probable = f"{number(self.argmax_score)} (all weights 1)"
+            most_probable = number(self.argmax_score)
+            if self.gains is None and self.cuts is None:
+                most_probable += " (all weights 1)"
         if not math.isnan(self.mean):
             held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
-        offsets = self._by_class(self.offsets, "+.3g") if self._plus else None
+        weights, offsets, cuts = None, None, self._cuts
+        if cuts is None and self.gains is None:
+            weights = self._by_class(self.weights, ".3g")
+        if cuts is None and self._plus:
+            offsets = self._by_class(self.offsets, "+.3g")
         return [
             *self._header(),
             Field("metric", lambda: files.saved_metric(self.metric)),
-            *self._keys("classes", "weights", "offsets"),
+            *self._keys("classes", "weights", "offsets", "gains", "cuts"),
             Field("score", self.score, "score", score),
             Field("argmax_score", self.argmax_score, "most probable", most_probable),
             Field("optimism", self.optimism),
             Field("mean", self.mean, "mean", held),
             self._field("interval", "interval", on_new),
-            Field(words="weights", text=self._by_class(self.weights, ".3g")),
+            Field(words="weights", text=weights),
             Field(words="offsets", text=offsets),
+            Field(words="cuts", text=self._cut_words(cuts)),
             self._field("n", "rows", COUNT),
             *self._keys("coverage", "notes", "versions"),
             Field("calibrator", lambda: files.saved_calibrator(self.calibrator)),
         ]
+
+    @property
+    def _cuts(self) -> Floats | None:
+        """Cuts of the mean, or of the expected class, which is the number of a column.
+
+        Of gains i·j of class i and label j they are what the offsets fall by.
+        """
+        if self.cuts is not None or self.gains is None or self.offsets is None:
+            return self.cuts
+        steps = np.arange(len(self.classes))
+        if np.array_equal(self.gains, np.outer(steps, steps)):
+            return np.asarray(-np.diff(self.offsets))
+        return None
+
+    def _cut_words(self, cuts: Floats | None) -> str | None:
+        if cuts is None:
+            return None
+        of = "expected column, from 0" if self.cuts is None else "predicted mean"
+        pairs = list(zip(cuts, self.classes[1:], strict=True))[:SHOWN]
+        more = ", ..." if len(cuts) > SHOWN else ""
+        return (
+            f"{', '.join(f'{one} from {cut:.3g}' for cut, one in pairs)}{more} ({of})"
+        )
 
     def _by_class(self, values: Any, digits: str) -> str:
         pairs = list(zip(self.classes, values, strict=True))[:SHOWN]
@@ -366,12 +450,19 @@ class MultiClassRule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
         """Return the rule that a file holds, with its numbers checked."""
-        number, offsets = files.number, values.get("offsets")  # older files have none
+        number = files.number
+
+        def array(name: str) -> Floats | None:
+            found = values.get(name)  # older files have none
+            return found and np.vectorize(number, otypes=[np.float64])(found)
+
         names = ("score", "argmax_score", "optimism", "mean", "coverage")
         return cls(
             classes=tuple(values["classes"]),
             weights=np.array([number(x) for x in values["weights"]]),
-            offsets=None if offsets is None else np.array([*map(number, offsets)]),
+            offsets=array("offsets"),
+            gains=array("gains"),
+            cuts=array("cuts"),
             metric=files.loaded_metric(values["metric"]),
             interval=files.interval(values["interval"]),
             n=files.count(values["n"]),
@@ -382,18 +473,30 @@ class MultiClassRule(SavedRule):
         )
 
     def _portable(self) -> PortableRule:
-        """Return the rule as weights and offsets, for code in other languages."""
+        """Return the rule as weights and offsets, or cuts, for other languages."""
         assert self.offsets is not None
+        if self.cuts is not None:
+            most = sys.float_info.max
+            raw = (portable_cut(x, ">=", unit=False) for x in self.cuts.tolist())
+            cuts = tuple(cut._replace(low=-most, high=most) for cut in raw)
+            return PortableRule(
+                self._title(), ("mean",), self.classes, cuts, single=True
+            )
         weights, offsets = tuple(self.weights.tolist()), tuple(self.offsets.tolist())
-        logits = exported_logits(self.calibrator, self.weights)
+        logits = exported_logits(self._chain, self.weights)
+        gains = () if self.gains is None else tuple(map(tuple, self.gains.tolist()))
         names, title = tuple(map(str, self.classes)), self._title()
-        return PortableRule(title, names, self.classes, (), weights, offsets, logits)
+        plain = title, names, self.classes, (), weights, offsets, logits
+        return PortableRule(*plain, gains=gains)
 
     def _title(self) -> str:
-        return (
-            f"MultiClassRule(argmax of weight x p{self._plus}, "
-            f"{len(self.classes)} classes, metric={self.metric.name})"
-        )
+        how = "argmax of weight x p" if self.gains is None else "argmax of p x gains"
+        how = f"{how}{self._plus}"
+        if self._cuts is not None:
+            what = "expected class" if self.cuts is None else "predicted mean"
+            how = f"cuts of the {what}"
+        count = len(self.classes)
+        return f"MultiClassRule({how}, {count} classes, metric={self.metric.name})"
 
     @property
     def _plus(self) -> str:
@@ -401,14 +504,20 @@ class MultiClassRule(SavedRule):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the weight of every class."""
-        names = [str(name) for name in self.classes]
-        size = bars_size(len(names))
-        with drawing(ax, size, xlabel="weight", title=self._title()) as ax:
-            draw_bars(ax, names, self.weights)
+        """Draw the weight of every class, or its offset, or where its cut is."""
+        names, cuts = list(map(str, self.classes)), self._cuts
+        values, what = self.weights, "weight"
+        if self.gains is not None and self.offsets is not None:
+            values, what = self.offsets, "offset"
+        if cuts is not None:
+            names = [f"to {name}" for name in names[1:]]
+            values, what = np.where(np.isfinite(cuts), cuts, np.nan), "cut"
+        with drawing(ax, bars_size(len(names)), xlabel=what, title=self._title()) as ax:
+            draw_bars(ax, names, values)
         return ax
 
 
+LabelsByFolds = Callable[[ClassRows, Integers, np.random.Generator], Integers]
 RESTARTS = (4, 20)  # from random weights around the best: fewer where rows are many
 
 
@@ -455,47 +564,66 @@ def tune_classes(
         limits.refuse(rows.confusion(weights), classes)
     if gain == -math.inf:
         raise ValueError(f"{metric.name} is undefined on these rows")
-    predicted = rows.predict(weights)
+    notes = () if limits is None else (limits_note(max_per_class, min_recall),)
+    rule = MultiClassRule(classes, weights, metric, notes=notes)
+    return measure_rule(rule, rows, rows.predict(weights), settings, labels_by_folds)
+
+
+def measure_rule(
+    rule: MultiClassRule,
+    rows: ClassRows,
+    predicted: Integers,
+    settings: Settings,
+    labels_by_folds: LabelsByFolds,
+) -> MultiClassRule:
+    """Return the rule with its score on the rows it was tuned on, and on new ones.
+
+    Parameters
+    ----------
+    rule : MultiClassRule
+    rows : ClassRows
+    predicted : ndarray of shape (n_rows,)
+        Columns of the labels.
+    settings : Settings
+    labels_by_folds : callable
+        Columns of the labels by rules that were tuned on other folds.
+    """
+    seeds, metric, true = settings.seeds(), rule.metric, rows.true
     score = float(_score(rows, predicted))
-    held = _out_of_fold(rows, settings.cv, np.random.default_rng(seeds[1]))
-    outside = math.nan if held is None else float(_score(rows, held))
+    counts = np.bincount(true)
+    folds, held, outside = (
+        min(settings.cv, int(counts[counts > 0].min())),
+        None,
+        math.nan,
+    )
+    if folds >= 2:
+        rng = np.random.default_rng(seeds[1])
+        held = labels_by_folds(rows, deal(rng, true, folds), rng)
+        outside = float(_score(rows, held))
     interval = None
     if settings.n_bootstrap:
         seen = rows.table(predicted if held is None else held)
         rng = np.random.default_rng(seeds[3])
-        tables = new_tables(seen, mean_worth(weight), N_DRAWS, rng)
+        tables = new_tables(seen, mean_worth(rows.weight), N_DRAWS, rng)
         scores = score_confusion(rows.objective, tables)
         interval = quantiles(scores, settings.coverage)
         if isinstance(metric, Metric):  # gains of drawn tables lie in their range
             interval = within_range(interval, metric, float(true.size))
-    notes = []
-    if limits is not None:
-        notes.append(limits_note(max_per_class, min_recall))
+    notes = rule.notes
     if true.size < FEW_ROWS:
-        notes.append(f"tuned on {true.size} rows: the weights are little but a guess")
-    return MultiClassRule(
-        classes=classes,
-        weights=weights,
-        metric=metric,
+        notes += (f"tuned on {true.size} rows: the rule is little but a guess",)
+    return replace(
+        rule,
         score=score,
-        argmax_score=sign * rows.worth(np.ones(rows.classes))[1],
-        optimism=sign * (score - outside),
+        argmax_score=float(_score(rows, rows.predict(np.ones(rows.classes)))),
+        optimism=rows.sign * (score - outside),
         mean=outside,
         interval=interval,
         n=true.size,
         coverage=settings.coverage,
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
 def _score(rows: ClassRows, predicted: Integers) -> Floats:
     return score_confusion(rows.objective, rows.table(predicted))
-
-
-def _out_of_fold(rows: ClassRows, cv: int, rng: np.random.Generator) -> Integers | None:
-    """Return classes of rows by weights tuned on other folds, classes dealt evenly."""
-    counts = np.bincount(rows.true)
-    folds = min(cv, int(counts[counts > 0].min()))
-    if folds < 2:
-        return None
-    return labels_by_folds(rows, deal(rng, rows.true, folds), rng)

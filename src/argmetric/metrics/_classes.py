@@ -168,10 +168,11 @@ class ClassCorrelation(ClassMetric):
 class ClassAgreement(ClassMetric):
     """Cohen's kappa 1 − Σ w_ab·M_ab / Σ w_ab·t_a·k_b/n, w_ab the disagreement.
 
-    Nominal: w = 1 off the diagonal. Quadratic, for classes in order: w = (a−b)².
+    w = |a−b|^power, for classes in order: 1 is linear and 2 quadratic. Nominal kappa
+    has the power 0, and w = 1 off the diagonal.
     """
 
-    quadratic: bool = False
+    power: int = 0
 
     zero_divisions = (0.0,)
 
@@ -181,7 +182,7 @@ class ClassAgreement(ClassMetric):
         """Return the weights w of a true class a and a predicted class b."""
         steps = np.arange(n_classes, dtype=np.float64)
         apart = np.abs(steps[:, None] - steps)
-        return apart**2 if self.quadratic else (apart > 0.0).astype(np.float64)
+        return np.where(apart > 0.0, apart**self.power, 0.0)
 
     def score(self, table: Floats) -> Floats:
         """Return weighted kappa: 1 - observed / expected disagreement."""
@@ -258,6 +259,8 @@ class ClassFunction(ClassMetric):
 def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
     """Return the metric that `ClassMetric.to_dict` described."""
     known = {key: restore_values(one) for key, one in values.items() if key != "class"}
+    if known.pop("quadratic", False):  # as older files have it
+        known["power"] = 2
     kinds = {one.__name__: one for one in ClassMetric.__subclasses__()}
     kind = values["class"]
     if kind not in kinds:
@@ -284,8 +287,9 @@ def get_class_metric(
     metric : str, Metric, ClassMetric, callable or None
         None goes with a cost, and is "f1" without one. "f1", "f2", "jaccard",
         "precision", "recall": averaged over the classes.
-        "balanced_accuracy", "gmean", "mcc", "kappa", "quadratic_kappa", "accuracy":
-        their forms for several classes. A function of the table of counts.
+        "balanced_accuracy", "gmean", "mcc", "kappa", "linear_kappa",
+        "quadratic_kappa", "accuracy": their forms for several classes. A function of
+        the table of counts.
     average : {"macro", "weighted"}, optional
         For metrics that are averaged: every class weighs the same (default), or as
         many rows as it has.
@@ -349,19 +353,31 @@ def _class_metric(
                 "were decided for: pass metric as well"
             )
         return metric
-    if isinstance(metric, str) and metric == "quadratic_kappa":
-        return ClassAgreement("quadratic kappa", absent, quadratic=True)
     if callable(metric) and not isinstance(metric, Metric):
         return ClassFunction(getattr(metric, "__name__", "metric"), absent, metric)
-    found = get_metric(metric)
+    found = ordinal_kappa(metric) or get_metric(metric)
     if isinstance(found, CustomMetric):
         return ClassFunction(found.name, absent, found.function)
     of_classes = _of_classes(found, absent)
     if of_classes is None:
+        assert isinstance(found, Metric)
         of_classes = _class_mean(found, average == "weighted", absent)
     elif average == "weighted":
         raise ValueError(f"{found.name} of several classes is no mean over classes")
     return of_classes
+
+
+def ordinal_kappa(metric: object) -> ClassAgreement | None:
+    """Return the kappa of classes in order that a name means, or None."""
+    if isinstance(metric, ClassAgreement):
+        return metric if metric.power else None
+    power = _ORDINAL.get(metric) if isinstance(metric, str) else None
+    if power is None:
+        return None
+    return ClassAgreement(str(metric).replace("_", " "), power=power)
+
+
+_ORDINAL = {"linear_kappa": 1, "quadratic_kappa": 2}
 
 
 def _absent(value: float) -> float:
@@ -395,8 +411,10 @@ _OF_CLASSES: dict[type[Metric], ClassMetric] = {
 }
 
 
-def _of_classes(metric: Metric, absent: float) -> ClassMetric | None:
+def _of_classes(metric: Metric | ClassMetric, absent: float) -> ClassMetric | None:
     """Return the multi-class form of a metric that has one of its own."""
+    if isinstance(metric, ClassMetric):
+        return replace(metric, zero_division=absent)
     for kind, form in _OF_CLASSES.items():
         if isinstance(metric, kind):
             return replace(form, zero_division=absent)
@@ -428,7 +446,7 @@ def _class_mean(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
         raise ValueError(
             f"{metric.name} has no form for several classes; there are f1 (f2, ...), "
             "jaccard, tversky, precision, recall, balanced_accuracy, gmean, mcc, "
-            "kappa, quadratic_kappa and accuracy; in Python also a cost matrix (cost=) "
-            "and functions of the table of counts"
+            "kappa, linear_kappa, quadratic_kappa and accuracy; in Python also a cost "
+            "matrix (cost=) and functions of the table of counts"
         )
     return ClassRatio(name, absent, by_support=by_support, **known)

@@ -142,12 +142,12 @@ def decide_classes(
             rule = decide(p, metric, **words, **kept).rule
         if rule is None:
             raise ValueError(
-                f"{of_metric.name} has no rule of weights and offsets: pass rule="
+                f"{of_metric.name} has no rule for single rows: pass rule="
             )
         scan = writer.settle(
             {
                 "metric": of_metric.name,
-                "options": [plain(rule.weights), plain(rule.offsets)],
+                "options": [plain(x) for x in (rule.weights, rule.offsets, rule.gains)],
                 "calibrator": name_of(rule.calibrator),
                 "columns": [columns, list(map(repr, names)), added],
             }

@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._ground.arguments import shown
 from argmetric._ground.saving import parse_json
 from argmetric._ground.types import AnyArray
-from argmetric.metrics import get_metric
+from argmetric.metrics import get_metric, ordinal_kappa
 from argmetric.stream._input import Vocabulary
 from argmetric.stream._learners import OWN_DECISION
 from argmetric.stream._omma import OMMARule
@@ -85,10 +85,10 @@ def settings(owner: OnlineClassifier) -> str:
     """Return the parameters that a state and its classifier must share, as JSON."""
     own = owner.learner in OWN_DECISION
     rule = owner.rule if isinstance(owner.rule, OMMARule) else get_rule(owner.rule)
-    quadratic = owner.metric == "quadratic_kappa"  # has no form for two classes
+    ordinal = ordinal_kappa(owner.metric)  # has no form for two classes
     return json.dumps(
         [
-            repr(owner.metric if quadratic else get_metric(owner.metric)),
+            repr(owner.metric if ordinal else get_metric(owner.metric)),
             None if own else rule.to_dict(),
             owner.learner,
             owner.step,

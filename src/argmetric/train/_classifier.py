@@ -129,8 +129,8 @@ class MetricClassifier(
         ``LogisticRegression(max_iter=1000)``. A `FrozenEstimator` is not refitted: the
         rows given to `fit` are the reference that it is calibrated and tuned on.
     metric : str, Metric or callable, default="f1"
-        A name, an instance, or a function of (tp, k, t, n). With more than two classes
-        its mean over the classes, or the multi-class "mcc".
+        A name, an instance, or a function of (tp, k, t, n). Of more than two classes
+        its mean, "mcc", or if they are numbers in order "quadratic_kappa".
     calibration : str or None, default="spline"
         A method of `calibrate`; with more than two classes "temperature", and for
         `decide` and `forecast` the matrix of `classes.calibrate`. None leaves the
@@ -139,8 +139,7 @@ class MetricClassifier(
         Where the threshold comes from: the best on the labels, the best in expectation,
         0.5, or what `calibration_check` advises on the out-of-fold scores.
     cv : int, splitter or iterable of splits, default=5
-        Folds of the out-of-fold scores. A number means stratified folds that keep
-        groups whole.
+        Folds of the out-of-fold scores; a number: stratified, with groups kept whole.
     min_precision, min_recall, min_specificity, min_npv : float, optional
         Minima of these scores on the out-of-fold scores. With `review` of several
         classes `min_precision` may be a dict by class.
@@ -159,8 +158,7 @@ class MetricClassifier(
         Tune for the mean over the groups given to `fit`, or for all rows pooled, which
         is the default; "macro" is for more than two classes.
     pos_label : int, float, bool or str, optional
-        The positive one of two classes; by default the last in sorted order, as in
-        scikit-learn: 1 of {0, 1}, True, "spam" of {"ham", "spam"}.
+        The positive one of two classes; by default the last in sorted order.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     n_jobs : int, optional
@@ -175,8 +173,7 @@ class MetricClassifier(
     calibrator_ : Calibrator or None
         Calibrator of its scores.
     rule_ : Rule, ReviewRule, MultiClassRule or ClassReviewRule
-        The rule on the estimator's own scores; that of several classes without `review`
-        on calibrated ones.
+        On the estimator's own scores; of several classes without `review` calibrated.
     route_ : str
         Where its threshold came from: "tune", "decide" or "half".
     check_ : CalibrationCheck or None
@@ -197,8 +194,7 @@ class MetricClassifier(
     Notes
     -----
     The sign of `decision_function` is the decision. `predict_proba` is calibrated: a
-    row may be predicted positive at a probability below one half. `score` is the
-    metric, not the accuracy; pass ``scoring=`` for another score.
+    row may be positive at a probability below one half. `score` is the metric.
 
     Examples
     --------
@@ -374,12 +370,12 @@ class MetricClassifier(
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: > 0 exactly where `predict` gives the second one. More: the
-            weighted probabilities, of which `predict` takes the largest.
+            weighted probabilities, or gains, of which `predict` takes the largest.
         """
         check_is_fitted(self)
         self._refuse_review("decision_function")
         if self._positive is None:
-            return np.asarray(self.rule_.weights * self._probabilities(X))
+            return np.asarray(self.rule_._values(self._probabilities(X)))
         scores, logits = self._scores(X)
         return distance(
             scores,

@@ -39,7 +39,7 @@ from argmetric.classes import (
 )
 from argmetric.classes import evaluate as evaluate_classes
 from argmetric.classes import tune as tune_classes
-from argmetric.metrics import Metric, get_metric
+from argmetric.metrics import ClassAgreement, Metric, get_metric, ordinal_kappa
 from argmetric.train._folds import (
     HeldOut,
     Problem,
@@ -102,7 +102,7 @@ REVIEWED = ("min_precision", "confidence")  # what several classes take with rev
 LIMITS = (*_FLOORS, "max_positives", "confidence")
 
 
-def check_options(classifier: MetricClassifier) -> Metric:
+def check_options(classifier: MetricClassifier) -> Metric | ClassAgreement:
     """Refuse unknown option values, and return the metric as an object."""
     if classifier.calibration is not None:
         check_choice(classifier.calibration, "calibration", METHODS)
@@ -123,7 +123,9 @@ def check_options(classifier: MetricClassifier) -> Metric:
         )
     if classifier.average is not None:
         check_choice(classifier.average, "average", ("groups", "pooled", "macro"))
-    return get_metric(classifier.metric, zero_division=classifier.zero_division)
+    zero = classifier.zero_division
+    ordinal = ordinal_kappa(classifier.metric)
+    return ordinal or get_metric(classifier.metric, zero_division=zero)
 
 
 def base_estimator(estimator: Any) -> Any:
@@ -178,6 +180,8 @@ def score_labels(
     else:
         known = is_second(y, classes, "y") == (positive == 1)
         value = evaluate(known, labels == classes[positive], classifier.metric, **how)
+    if ordinal_kappa(classifier.metric) is not None:
+        return float(value)
     return get_metric(classifier.metric)._gain(value)
 
 
@@ -209,6 +213,8 @@ def read_problem(
             f"average={shown(classifier.average)} needs groups: fit(X, y, groups=...)"
         )
     positive = class_number(classes, classifier.pos_label)
+    if ordinal_kappa(classifier.metric) is not None:
+        _check_order(classifier.metric, classes)
     if positive is None:
         supported = {
             "route": ("tune", "auto"),
@@ -226,6 +232,17 @@ def read_problem(
     elif classifier.average == "macro":
         raise ValueError("average='macro' is for more than two classes, but y has 2")
     return Problem(X, y, classes, codes, positive, weights, groups)
+
+
+def _check_order(name: object, classes: AnyArray) -> None:
+    """Refuse classes that are two, or names: sorted, they are in no order."""
+    if classes.size == 2:
+        raise ValueError(f"{name} of two classes is kappa: pass metric='kappa'")
+    if classes.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{name} is for classes in order, and names are sorted by letters "
+            f"({', '.join(map(shown, classes[:3]))}): pass y as numbers from 0 on"
+        )
 
 
 def route_params(
@@ -268,7 +285,10 @@ class FitResult:
 
 
 def calibrate_and_tune(
-    classifier: MetricClassifier, metric: Metric, problem: Problem, held_out: HeldOut
+    classifier: MetricClassifier,
+    metric: Metric | ClassAgreement,
+    problem: Problem,
+    held_out: HeldOut,
 ) -> FitResult:
     """Fit the calibrator, and tune the rule on the raw scores of the estimator.
 
@@ -278,6 +298,7 @@ def calibrate_and_tune(
     seed = int(check_random_state(classifier.random_state).randint(2**31 - 1))
     if problem.positive is None:
         return _fit_classes(classifier, metric, problem, held_out, seed)
+    assert isinstance(metric, Metric)
     calibrator = None
     if classifier.calibration is not None:
         calibrator = calibrate_held_out(problem, held_out, classifier.calibration)
@@ -413,7 +434,7 @@ def _class_review(
 
 def _fit_classes(
     classifier: MetricClassifier,
-    metric: Metric,
+    metric: Metric | ClassAgreement,
     problem: Problem,
     held_out: HeldOut,
     seed: int,

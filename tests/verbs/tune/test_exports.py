@@ -71,9 +71,11 @@ def test_classes_are_those_of_calibrated_probabilities(name):
     sums = np.clip(table, 0, 1).sum(axis=1)
     valid = (table >= -1e-6).all(axis=1) & (np.abs(sums - 1) <= 1e-3)
     p = table[valid]
-    values = rule.calibrator.apply(p) * rule.weights + rule.offsets
+    q = rule.calibrator.apply(p)
+    values = q * rule.weights if rule.gains is None else q @ rule.gains
+    values = values + rule.offsets
     top = values.max(axis=1, keepdims=True)
-    near = values >= top - 1e-6 * np.abs(top)
+    near = values >= top - 1e-6 * np.maximum(np.abs(top), rule.gains is not None)
     found = rule.predicts(p)
     clear = near.sum(axis=1) == 1
     assert clear.sum() > 10_000

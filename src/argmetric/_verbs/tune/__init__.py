@@ -64,6 +64,7 @@ from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT
 from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
 from argmetric._verbs.tune._portable import PortableRule as PortableRule
+from argmetric._verbs.tune._portable import portable_cut as portable_cut
 from argmetric._verbs.tune._review import ReviewRule as ReviewRule
 from argmetric._verbs.tune._review import check_ask as check_ask
 from argmetric._verbs.tune._review import check_review

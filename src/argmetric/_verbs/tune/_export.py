@@ -163,6 +163,7 @@ class ExportMixin(Result):
             "weights": rule.weights,
             "offsets": rule.offsets,
             "least": rule.least,
+            "gains": rule.gains,
             "map": None if rule.logits is None else vars(rule.logits),
             "rule": self.to_dict(),
         }
@@ -242,7 +243,10 @@ _OFFSETS = """\
     top = max(value)
     part = [exp(max(y - top, {least})) for y in value]
     total = sum(a / w for a, w in zip(part, {weights}))
-    value = [a + b * total for a, b in zip(part, {offsets})]
+{gains}    value = [a + b * total for a, b in zip(part, {offsets})]
+"""
+_GAINS = """\
+    part = [sum(a * b for a, b in zip(part, column)) for column in {columns}]
 """
 _STEPS = """\
     value = [floor(y / {step} + 0.5) for y in value]"""
@@ -260,10 +264,12 @@ def _of_logits(rule: PortableRule, logits: ClassLogits) -> str:
         columns=tuple(map(tuple, logits.matrix.T.tolist())),
         biases=tuple(logits.biases.tolist()),
     )
-    if any(rule.offsets):
-        body += _OFFSETS.format(
-            least=LEAST_EXPONENT, weights=rule.weights, offsets=rule.offsets
-        )
+    if rule.gains or any(rule.offsets):
+        gains = ""
+        if rule.gains:
+            gains = _GAINS.format(columns=tuple(zip(*rule.gains, strict=True)))
+        plain = {"weights": rule.weights, "offsets": rule.offsets, "gains": gains}
+        body += _OFFSETS.format(least=LEAST_EXPONENT, **plain)
     return body + _STEPS.format(step=STEP)
 
 

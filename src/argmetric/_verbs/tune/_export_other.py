@@ -7,6 +7,7 @@ a graph of its own, or the last nodes of a model.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,17 +241,23 @@ def _of_logits(
         if logits.lump:
             case = f"<= {floor} THEN {lump} ELSE {number(0.0)} END"
             lumps = [f" + CASE WHEN {one} {case}" for one in x]
+
+    def dot(column: Iterable[float]) -> str:
+        """Return the sum of x times a column of numbers."""
+        pairs = [(a, w) for a, w in zip(x, column, strict=True) if w]
+        return " + ".join(f"{a} * {number(w)}" for a, w in pairs) or number(0.0)
+
     y = []
     columns = zip(logits.matrix.T.tolist(), logits.biases.tolist(), lumps, strict=True)
     for column, bias, lump in columns:
-        terms = [f"{a} * {number(w)}" for a, w in zip(x, column, strict=True) if w]
-        y.append(" + ".join([*terms, number(bias)]) + lump)
+        y.append(f"{dot(column)} + {number(bias)}{lump}")
     step(y, sum=sum_)
-    if any(rule.offsets):
+    if rule.gains or any(rule.offsets):
         step([f"{one} - {top}" for one in x], sum=sum_)
         step([f"exp({most}({one}, {least}))" for one in x], sum=sum_)
         parts = [f"{a} / {number(w)}" for a, w in zip(x, rule.weights, strict=True)]
-        step(x, sum=sum_, total=" + ".join(parts))
+        gained = [dot(column) for column in zip(*rule.gains, strict=True)] or x
+        step(gained, sum=sum_, total=" + ".join(parts))
         pairs = zip(x, rule.offsets, strict=True)
         step([f"{a} + {number(b)} * {total}" for a, b in pairs], sum=sum_)
     unit, half = number(STEP), number(0.5)
@@ -397,7 +404,9 @@ class _Nodes:
                 below = self.constant(np.asarray(operator) == "<")
                 is_above = self.add("Xor", reached, below)
                 places.append(self.add("Cast", is_above, to=types.INT64))
-            place = places[0] if len(places) == 1 else self.add("Add", *places)
+            place = places[0]
+            for other in places[1:]:
+                place = self.add("Add", place, other)
             low, high = cuts[0][2:]
             valid = self.between(p, low, high, name="valid")
         return self.add("Gather", labels, place, name="label"), valid
@@ -418,13 +427,15 @@ class _Nodes:
         if is_low is not None and logits.lump:
             lump, zero = self.constant(logits.lump), self.constant(0.0)
             y = self.add("Add", y, self.add("Where", is_low, lump, zero))
-        if any(rule.offsets):
+        if rule.gains or any(rule.offsets):
             place = self.add("ArgMax", y, axis=1, keepdims=1)
             top = self.add("GatherElements", y, place, axis=1)
             y = self.add("Max", self.add("Sub", y, top), self.constant(LEAST_EXPONENT))
             part = self.add("Exp", y)
             total = self.sum(self.add("Div", part, self.constant(rule.weights)))
             y = self.add("Mul", total, self.constant(rule.offsets))
+            if rule.gains:
+                part = self.add("MatMul", part, self.constant(rule.gains))
             y = self.add("Add", part, y)
         y = self.add("Div", y, self.constant(STEP))
         return self.add("Floor", self.add("Add", y, self.constant(0.5)))

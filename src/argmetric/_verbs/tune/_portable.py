@@ -53,13 +53,14 @@ class ClassLogits:
 class PortableRule:
     """One cut for each column, or the largest of weight·p + offset of classes.
 
-    A single column may have two cuts, and then three labels.
+    A single column may have several cuts, and then one more label. With gains the
+    largest is that of p·gains + offset.
     """
 
     title: str  # the rule in words
     columns: tuple[str, ...]  # names of the columns of scores
     labels: tuple[Label, ...]  # from the lowest scores to the highest, or the classes
-    cuts: tuple[RawCut, ...] = ()  # one for each column, or two; empty for classes
+    cuts: tuple[RawCut, ...] = ()  # one for each column, or several; empty for classes
     # weights, offsets: one for each class; empty for cuts
     weights: tuple[float, ...] = ()
     offsets: tuple[float, ...] = ()
@@ -69,6 +70,8 @@ class PortableRule:
     least: tuple[float, ...] = ()
     single: bool = False  # whether scores are one vector and not a matrix
     promise: str = ""  # what is guaranteed for new rows
+    # by true class and label: what p is multiplied with before the offsets
+    gains: tuple[tuple[float, ...], ...] = ()
 
     def labels_of(self, target: str, *kinds: type) -> type:
         """Return the type of the labels; refuse types that the target cannot write."""
