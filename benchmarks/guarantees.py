@@ -4,6 +4,7 @@
     python benchmarks/guarantees.py floors          # precision, with a peer
     python benchmarks/guarantees.py climb           # precision, by kind of model
     python benchmarks/guarantees.py review          # accept, ask or reject, with a peer
+    python benchmarks/guarantees.py review_a9a      # the same on one more set
     python benchmarks/guarantees.py classes         # a class or a person, with a peer
     python benchmarks/guarantees.py parity          # a gap between groups, with a peer
     python benchmarks/guarantees.py --quick         # a smoke run
@@ -79,8 +80,8 @@ class Pool:
         return float(hits[ends][kept].max(initial=0) / hits[-1])
 
 
-def pools(quick: bool) -> Iterator[Pool]:
-    for name in SETS[: 1 if quick else None]:
+def pools(quick: bool, sets: tuple[str, ...] = SETS) -> Iterator[Pool]:
+    for name in sets[: 1 if quick else None]:
         table = load(name)
         X, y = dense(table.X), positive(table.y).astype(np.int64)
         order = np.random.default_rng(0).permutation(y.size)[: TRAINED + POOL]
@@ -410,6 +411,28 @@ def review(quick: bool) -> None:
         emit("review", what, float(np.mean(covered)), "covered", nominal=0.9, n=n)
 
 
+def review_a9a(quick: bool) -> None:
+    """How often the promises of both cuts break on a9a, with more draws."""
+    count = 3 if quick else 400
+    for pool in pools(quick, ("a9a",)):
+        for n in REVIEW_SIZES[: 1 if quick else None]:
+            broken = []
+            for y, p in draws(pool, n, count, 2):
+                try:
+                    rule = am.tune(y, p, review=True, **BAND)
+                except am.NotCertifiedError:
+                    broken.append(False)
+                    continue
+                accepted, rejected = pool.p >= rule.high, pool.p < rule.low
+                wrong = pool.y[accepted].sum() < BAND["min_precision"] * accepted.sum()
+                right = (1 - pool.y[rejected]).sum()
+                broken.append(wrong or right < BAND["min_npv"] * rejected.sum())
+            error = 2 * math.sqrt(DELTA * (1 - DELTA) / len(broken))
+            what, value = f"{pool.name}, n = {n:,}: broken", float(np.mean(broken))
+            target = None if quick else ("<=", DELTA + error)
+            emit("review_a9a", what, value, "share of draws", target, draws=len(broken))
+
+
 CLASS_SETS = ("covtype", "letter", "optdigits", "ocr")
 CLASS_PROMISE = {"min_precision": 0.9, "confidence": CONFIDENCE}
 
@@ -431,18 +454,22 @@ def class_pools(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def mapie_classes(y: Any, p: Any) -> np.ndarray:
     """The lowest valid threshold, which is one for all classes; infinite for none.
 
-    Its own choice among the valid ones favours the precision of the first class.
+    Its own choice among the valid ones favours the precision of the first class. Its
+    grid is that of thresholds at which each class has rows: see `mapie_screened`.
     """
     from mapie.risk_control import MultiClassificationLTTController
     from mapie.risk_control.risks import build_precision_ovr
 
-    classes = np.arange(p.shape[1])
+    classes, best = np.arange(p.shape[1]), p.argmax(axis=1)
+    most = min(p[best == c, c].max(initial=0.0) for c in classes)
+    grid = np.linspace(0.0, 0.99, 100)
     controller = MultiClassificationLTTController(
         lambda X: X,
         build_precision_ovr(classes),
         [CLASS_PROMISE["min_precision"]] * classes.size,
         confidence_level=CONFIDENCE,
         classes=classes,
+        list_predict_params=grid[grid <= most],
     )
     valid = np.asarray(controller.calibrate(p, y).valid_predict_params)
     return np.full(classes.size, valid.min() if valid.size else math.inf)
@@ -582,6 +609,6 @@ def parity(quick: bool) -> None:
 
 if __name__ == "__main__":
     sections: Any = {"floors": floors, "climb": climb}
-    sections |= {"review": review, "classes": classes}
+    sections |= {"review": review, "review_a9a": review_a9a, "classes": classes}
     sections |= {"parity": parity, "promises": promises}
     raise SystemExit(run_sections(__doc__, sections))

@@ -112,6 +112,7 @@ RESULTS = {
     "argmetric.ReviewMonitoring",
     "argmetric.ReviewPeriod",
     "argmetric.ReviewRule",
+    "argmetric.classes.ClassReviewMonitoring",
     "argmetric.classes.ClassReviewRule",
     "argmetric.classes.MultiClassRule",
 }

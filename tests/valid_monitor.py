@@ -24,6 +24,14 @@ PARITY_WATCHED = am.monitor(
     reference=(Y * 9, P * 9, list("ab") * 27),
     every=6,
 )
+CLASS_REVIEWED = am.classes.monitor(
+    CLASS_P.tolist() * 3,
+    am.classes.ClassReviewRule(
+        list("abc"), [0.5, 0.5, 0.5], min_precision=[0.5, 0.5, float("nan")], n=4
+    ),
+    reference=CLASS_REFERENCE,
+    every=12,
+)
 OF_MONITOR = calls(
     r"""
 argmetric.undo_sampling: am.undo_sampling(p=P, rate=0.1, inverse=False, logits=False)
@@ -72,6 +80,15 @@ ParityMonitoring.from_dict: am.ParityMonitoring.from_dict(
 ParityMonitoring.save: PARITY_WATCHED.save(**SAVED) -> A_FILE
 ParityMonitoring.load: loaded(am.ParityMonitoring, lambda: PARITY_WATCHED)(
     **SAVED) -> A_FILE
+ClassReviewMonitoring.add: CLASS_REVIEWED.add(p=CLASS_P, known=["a", *[None] * 3])
+ClassReviewMonitoring.add_labels: CLASS_REVIEWED.add_labels(y=CLASS_Y, p=CLASS_P,
+    period=0)
+ClassReviewMonitoring.to_frame: CLASS_REVIEWED.to_frame(backend="pandas")
+ClassReviewMonitoring.from_dict: am.classes.ClassReviewMonitoring.from_dict(
+    values=CLASS_REVIEWED.to_dict()) -> {"values": "saved|this class review monitoring"}
+ClassReviewMonitoring.save: CLASS_REVIEWED.save(**SAVED) -> A_FILE
+ClassReviewMonitoring.load: loaded(am.classes.ClassReviewMonitoring,
+    lambda: CLASS_REVIEWED)(**SAVED) -> A_FILE
 ReviewPeriod.actual: REVIEWED.periods[0].actual(name="min_npv")
 LabellingPlan.estimate: PLAN.estimate(y=[1, 0, 1], pos_label=1)
 LabellingPlan.to_frame: PLAN.to_frame(backend="pandas")

@@ -31,6 +31,7 @@ ExpectedMetricDisplay ForecastDisplay CalibrationCostDisplay ThresholdDisplay
 StreamDisplay LabelledEstimate LabellingPlan Monitoring Comparison Difference Review
 ClassMonitoring ClassPeriod Guarantee NotCertifiedError ReviewRule ReviewMonitoring
 ReviewPeriod ParityRule ClassReviewRule ParityMonitoring ParityPeriod
+ClassReviewMonitoring
 """
 BASES = {"SimpleFunction", "VectorFunction", "ThresholdRule", "Task"}  # to derive from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}

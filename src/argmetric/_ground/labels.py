@@ -287,7 +287,8 @@ def predicted_labels(
     if hasattr(labels, "labels") and hasattr(labels, "expected"):  # a decision
         return labels.labels, hasattr(labels, "n_positives")
     is_rule = hasattr(labels, "applies") or hasattr(labels, "predicts")
-    if not is_rule and (not isinstance(labels, Real) or isinstance(labels, bool)):
+    odd = isinstance(labels, bool | np.timedelta64)  # numpy calls both real numbers
+    if not is_rule and (odd or not isinstance(labels, Real)):
         return labels, False
     if p is None:
         kind, way = type(labels).__name__, "rule.predict(p)"

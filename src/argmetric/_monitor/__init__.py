@@ -35,7 +35,8 @@ from argmetric._ground.validation import (
 )
 from argmetric._monitor._bins import CANNOT_SAY as CANNOT_SAY
 from argmetric._monitor._bins import KNOWN as KNOWN
-from argmetric._monitor._bins import NEGATIVE, POSITIVE, PeriodBins
+from argmetric._monitor._bins import NEGATIVE as NEGATIVE
+from argmetric._monitor._bins import POSITIVE, PeriodBins
 from argmetric._monitor._bins import PRIOR as PRIOR
 from argmetric._monitor._bins import SIZES as SIZES
 from argmetric._monitor._bins import VERDICTS as VERDICTS

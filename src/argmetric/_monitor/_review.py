@@ -33,9 +33,8 @@ from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._result import Monitoring
 from argmetric._monitor._words import PRINTED
-from argmetric._verbs.tune import ReviewRule, binomial_cdf, proportion_interval
+from argmetric._verbs.tune import Rule, binomial_cdf, proportion_interval
 
-FILE = "argmetric review monitoring"
 MOVED = "automated moved"
 # The predicted label of the rows that a promise is about, and the label that breaks it
 DECIDED = {"min_precision": (1, NEGATIVE), "min_npv": (0, POSITIVE)}
@@ -104,15 +103,15 @@ class ReviewPeriod(Result):
 
         Parameters
         ----------
-        name : {"min_precision", "min_npv"}
-            The promise.
+        name : str
+            The promise, such as "min_precision"; of several classes the class.
 
         Returns
         -------
         tuple of float and Interval, or None
             None where no decided row has a known label.
         """
-        check_choice(name, "name", tuple(DECIDED))
+        check_choice(name, "name", tuple(self.forecasts))
         n, errors = self.audited.get(name, (0, 0))
         if not n:
             return None
@@ -129,7 +128,7 @@ class ReviewPeriod(Result):
         """
         told = [f"{self.n:>7,} rows", f"automated {self.automated:.1%}"]
         for name, one in self.forecasts.items():
-            seen = self.actual(name) if name in DECIDED else None
+            seen = self.actual(name)
             what = name.removeprefix("min_")
             told.append(f"{what} {number(one.mean)} ({between(one.interval)})")
             if seen is not None:
@@ -177,9 +176,27 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
 
     _what: ClassVar[str] = "review monitoring"
     kind: ClassVar[str] = "review_monitoring"
+    _file: ClassVar[str] = "argmetric review monitoring"
 
-    rule: ReviewRule
+    rule: Any
     parts: dict[str, Monitoring]
+
+    def _audit(self, name: str) -> tuple[int, int] | None:
+        """Return the predicted label that a promise is about, and what breaks it."""
+        return DECIDED.get(name)
+
+    def _floor(self, name: str) -> float:
+        """Return the floor that is promised."""
+        return float(self.rule.constraints[name])
+
+    def _counts(self, forecasts: Mapping[str, Period], n: int) -> tuple[int, int]:
+        """Return how many of n rows are accepted, and rejected."""
+        above = {self.rule.accepts(k): x.n_positives for k, x in forecasts.items()}
+        return above.get(True, 0), n - above.get(False, n)
+
+    def _rows(self, name: str, p: ArrayLike, how: dict[str, Any]) -> dict[str, Any]:
+        """Return scores and labels of rows as a part takes them."""
+        return {"p": p, **how}
 
     @cached_property
     def periods(self) -> tuple[ReviewPeriod, ...]:
@@ -195,11 +212,11 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         forecasts = dict(zip(self.parts, periods, strict=True))
         tables = {k: one.table for k, one in zip(self.parts, counts, strict=True)}
         first, rule = periods[0], self.rule
-        above = {rule.accepts(k): x.n_positives for k, x in forecasts.items()}
-        accepted, rejected = above.get(True, 0), first.n - above.get(False, first.n)
+        accepted, rejected = self._counts(forecasts, first.n)
         audited = {}
-        for name, (side, wrong) in DECIDED.items():
-            if name in tables:
+        for name in tables:
+            if pair := self._audit(name):
+                side, wrong = pair
                 known = tables[name][side, [NEGATIVE, POSITIVE]].sum(axis=1)
                 errors = tables[name][side, wrong].sum()
                 audited[name] = int(known.sum()), int(errors)
@@ -214,7 +231,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         broken = [
             name
             for name, (n, errors) in audited.items()
-            if binomial_cdf(n - errors, n, rule.constraints[name]) <= 1.0 - level
+            if binomial_cdf(n - errors, n, self._floor(name)) <= 1.0 - level
         ]
         return ReviewPeriod(
             first.start,
@@ -259,7 +276,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
             With the new periods; this one stays as it is.
         """
         how: Any = {"time": time, "known": known, "pos_label": pos_label}
-        parts = {name: one.add(p, **how) for name, one in self.parts.items()}
+        parts = {k: one.add(**self._rows(k, p, how)) for k, one in self.parts.items()}
         return replace(self, parts=parts)
 
     def add_labels(
@@ -287,8 +304,10 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         ReviewMonitoring
             With the labels; this one stays as it is.
         """
-        how: Any = {"time": time, "period": period, "pos_label": pos_label}
-        parts = {k: one.add_labels(y, p, **how) for k, one in self.parts.items()}
+        how: Any = {"time": time, "period": period, "pos_label": pos_label, "y": y}
+        parts = {
+            k: one.add_labels(**self._rows(k, p, how)) for k, one in self.parts.items()
+        }
         return replace(self, parts=parts)
 
     @property
@@ -324,7 +343,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
             what = name.removeprefix("min_")
             columns[what] = [one.mean for one in some]
             columns[f"{what}_interval"] = [one.interval for one in some]
-            if name in DECIDED:
+            if self._audit(name):
                 pairs = [one.audited[name] for one in periods]
                 columns[f"{what}_audited"] = [n for n, _ in pairs]
                 columns[f"{what}_errors"] = [errors for _, errors in pairs]
@@ -344,7 +363,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
     def fields(self) -> list[Field]:
         usual = self.rule._headline().number
         return [
-            Field("file", FILE),
+            Field("file", self._file),
             Field("format", 1),
             Field("rule", self.rule, "rule", self.rule._bands),
             Field("parts", self.parts),
@@ -357,9 +376,9 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
 
     @classmethod
     def _kind_of(cls, values: object) -> str:
-        if not isinstance(values, dict) or dict.get(values, "file") != FILE:
+        if not isinstance(values, dict) or dict.get(values, "file") != cls._file:
             raise ValueError(
-                f"this is no saved {cls._what}: its key 'file' is not {FILE!r}"
+                f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
             )
         check_version(values.get("format"), 1, "this monitoring")
         return cls.kind
@@ -368,6 +387,6 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
     def _from_plain(cls, values: dict[str, Any]) -> ReviewMonitoring:
         parts: Mapping[str, Any] = values["parts"]
         return cls(
-            ReviewRule.from_dict(values["rule"]),
+            Rule.from_dict(values["rule"]),
             {name: Monitoring.from_dict(one) for name, one in parts.items()},
         )

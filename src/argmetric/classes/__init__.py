@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from argmetric.classes._monitor_period import ClassPeriod as ClassPeriod
     from argmetric.classes._result import ClassDecision as ClassDecision
     from argmetric.classes._review import ClassReviewRule as ClassReviewRule
+    from argmetric.classes._review_monitor import (
+        ClassReviewMonitoring as ClassReviewMonitoring,
+    )
     from argmetric.classes._tune import tune as tune
     from argmetric.classes._weights import MultiClassRule as MultiClassRule
 
@@ -63,6 +66,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
             "_monitor_period": ("ClassPeriod",),
             "_result": ("ClassDecision",),
             "_review": ("ClassReviewRule",),
+            "_review_monitor": ("ClassReviewMonitoring",),
             "_tune": ("tune",),
             "_weights": ("MultiClassRule",),
         },

@@ -38,6 +38,8 @@ from argmetric.classes._monitor_period import (
     PeriodRows,
     with_alarms,
 )
+from argmetric.classes._review import ClassReviewRule
+from argmetric.classes._review_monitor import ClassReviewMonitoring, monitor_review
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
@@ -69,7 +71,7 @@ def monitor(
     coverage: float = 0.9,
     false_alarms: float = 0.05,
     logits: bool = False,
-) -> ClassMonitoring:
+) -> ClassMonitoring | ClassReviewMonitoring:
     """Forecast the score of every period, where each row has one of several classes.
 
     A period has probabilities of the classes and no labels. Either nothing changed; or
@@ -84,7 +86,7 @@ def monitor(
     ----------
     p : array-like of shape (n, classes)
         Probabilities of the classes, as the model gave them.
-    labels : array-like, MultiClassRule or ClassDecision, optional
+    labels : array-like, MultiClassRule, ClassReviewRule or ClassDecision, optional
         Predicted classes of the rows, the rule that predicts them, or a decision; by
         default the most probable class.
     metric : str, Metric, ClassMetric or callable, optional
@@ -116,7 +118,7 @@ def monitor(
 
     Returns
     -------
-    ClassMonitoring
+    ClassMonitoring or ClassReviewMonitoring
         A row for each period; `add` takes later rows.
 
     Examples
@@ -132,6 +134,13 @@ def monitor(
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
+    if isinstance(labels, ClassReviewRule):
+        alone: Any = {"metric": metric, "average": average, "cost": cost}
+        alone |= {"zero_division": zero_division, "classes": classes, "logits": logits}
+        how: Any = {"time": time, "every": every, "known": known, "shift": shift}
+        how |= {"coverage": coverage}
+        how["false_alarms"] = check_share(false_alarms, "false_alarms")
+        return monitor_review(p, labels, reference, alone, how)
     scores = _probabilities(p, logits, "p")
     names = class_names(p, scores.shape[1], classes)
     rule = labels if isinstance(labels, MultiClassRule) else None
