@@ -67,7 +67,7 @@ ReviewMonitoring.add: REVIEWED.add(p=P, known=[1, *[None] * 5])
 ReviewMonitoring.add_labels: REVIEWED.add_labels(y=Y, p=P, period=0)
 ReviewMonitoring.to_frame: REVIEWED.to_frame(backend="pandas")
 ReviewMonitoring.from_dict: am.ReviewMonitoring.from_dict(values=REVIEWED.to_dict())
-    -> {"values": "saved|this review monitoring"}
+    -> {"values": "saved|this (review )?monitoring"}
 ReviewMonitoring.save: REVIEWED.save(**SAVED) -> A_FILE
 ReviewMonitoring.load: loaded(am.ReviewMonitoring, lambda: REVIEWED)(**SAVED) -> A_FILE
 ParityMonitoring.add: PARITY_WATCHED.add(p=P, groups=list("ababab"),
@@ -76,7 +76,7 @@ ParityMonitoring.add_labels: PARITY_WATCHED.add_labels(y=Y, p=P, groups=list("ab
     period=0)
 ParityMonitoring.to_frame: PARITY_WATCHED.to_frame(backend="pandas")
 ParityMonitoring.from_dict: am.ParityMonitoring.from_dict(
-    values=PARITY_WATCHED.to_dict()) -> {"values": "saved|this parity monitoring"}
+    values=PARITY_WATCHED.to_dict()) -> {"values": "saved|this (parity )?monitoring"}
 ParityMonitoring.save: PARITY_WATCHED.save(**SAVED) -> A_FILE
 ParityMonitoring.load: loaded(am.ParityMonitoring, lambda: PARITY_WATCHED)(
     **SAVED) -> A_FILE
@@ -85,7 +85,7 @@ ClassReviewMonitoring.add_labels: CLASS_REVIEWED.add_labels(y=CLASS_Y, p=CLASS_P
     period=0)
 ClassReviewMonitoring.to_frame: CLASS_REVIEWED.to_frame(backend="pandas")
 ClassReviewMonitoring.from_dict: am.classes.ClassReviewMonitoring.from_dict(
-    values=CLASS_REVIEWED.to_dict()) -> {"values": "saved|this class review monitoring"}
+    values=CLASS_REVIEWED.to_dict()) -> {"values": "saved|this (class review )?monitoring"}
 ClassReviewMonitoring.save: CLASS_REVIEWED.save(**SAVED) -> A_FILE
 ClassReviewMonitoring.load: loaded(am.classes.ClassReviewMonitoring,
     lambda: CLASS_REVIEWED)(**SAVED) -> A_FILE
