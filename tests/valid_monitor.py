@@ -85,7 +85,8 @@ ClassReviewMonitoring.add_labels: CLASS_REVIEWED.add_labels(y=CLASS_Y, p=CLASS_P
     period=0)
 ClassReviewMonitoring.to_frame: CLASS_REVIEWED.to_frame(backend="pandas")
 ClassReviewMonitoring.from_dict: am.classes.ClassReviewMonitoring.from_dict(
-    values=CLASS_REVIEWED.to_dict()) -> {"values": "saved|this (class review )?monitoring"}
+    values=CLASS_REVIEWED.to_dict())
+    -> {"values": "saved|this (class review )?monitoring"}
 ClassReviewMonitoring.save: CLASS_REVIEWED.save(**SAVED) -> A_FILE
 ClassReviewMonitoring.load: loaded(am.classes.ClassReviewMonitoring,
     lambda: CLASS_REVIEWED)(**SAVED) -> A_FILE
