@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
@@ -285,6 +287,16 @@ def test_groups_of_a_rule_are_those_of_the_file_as_text(run):
         1, f"odd.csv: column 'sex', row {row} is 'x', a group that r.json has no"
     )
     run("decide", "odd.csv", "--rule", "r.json").failed(2, "pass --group COLUMN")
+    columns = {"p": p, "y": y, "sex": group.astype(float)}
+    pq.write_table(pa.table(columns), "val.parquet")
+    parity = "--parity selection_rate --group sex --gap .1 -o f.json"
+    assert run("tune", "val.parquet", *parity.split()).code == 0
+    assert {*map(str, am.ParityRule.load("f.json").names)} == {"0", "1"}
+    with_rule = ["--rule", "f.json", "--group", "sex"]
+    assert run("decide", "val.parquet", *with_rule, "-o", "o.csv").code == 0
+    watch = ["monitor", "val.parquet", "--reference", "val.parquet", "--every", "400"]
+    said = run(*watch, *with_rule)
+    assert "gap" in said.out, said.err
     rule = am.ParityRule.load("r.json")
     am.ParityRule((1, "1"), rule.rules, "recall", 0.1).save("r.json")
     run(*decide.format("val.csv").split()).failed(1, "written alike")

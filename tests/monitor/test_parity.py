@@ -121,6 +121,7 @@ def test_a_group_without_rows_has_no_rate():
     assert one.interval == (0.0, 1.0)
     assert one.rows[RULES["recall"].names.index("b")] == 0
     assert "nan" not in repr(found)
+    assert "gap in the last period unknown, two groups are needed" in repr(found)
     assert found.alarms == ()
 
 
@@ -152,6 +153,9 @@ def test_what_has_no_meaning_is_refused():
         am.monitor(p, rule, groups=["a", "z", *g[2:]], **how)
     with pytest.raises(ValueError, match="groups of reference has 'z' at row 0"):
         am.monitor(p, rule, groups=g, reference=(Y, P, ["z", *G[1:]]))
+    for names, message in ((None, "must be an array, not None"), (G[:9], "9 rows but")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            am.monitor(p, rule, groups=g, reference=(Y, P, names))
     alike = am.ParityRule((1, "1"), rule.rules, "recall", 0.1)
     with pytest.raises(ValueError, match="two groups are written alike"):
         am.monitor(p, alike, groups=[1] * 100, **how)

@@ -346,7 +346,8 @@ def _monitor_parity(
     reference = how["reference"]
     if isinstance(reference, tuple | list) and len(reference) == 3:
         y, old, names = reference
-        names = group_texts(rule, names, len(names), "groups of reference")
+        n = len(old) if hasattr(old, "__len__") else 0
+        names = group_texts(rule, names, n, "groups of reference")
         how = how | {"reference": (y, old, names)}
     metric = "recall" if rule.rate == "recall" else rule.metric
     return ParityMonitoring(rule, monitor(p, labels, metric, by=by, **how))

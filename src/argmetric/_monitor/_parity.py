@@ -338,6 +338,10 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
                 last.forecast,
                 last.forecast_interval,
             )
+        if math.isnan(value):
+            return Headline(
+                "gap in the last period", "unknown", "two groups are needed"
+            )
         many = f"{counted(len(self.alarms), 'alarm')} in "
         more = f"{many}{counted(len(self.periods), 'period')}"
         return Headline(name, f"{number(value)} ({between(ends)})", more)

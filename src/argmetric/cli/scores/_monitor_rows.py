@@ -171,10 +171,10 @@ class RowReader:
         if role not in self._found:
             return None
         codes, ids = files.groups(table, self._found[role])
-        found = Groups(codes, np.array([str(one) for one in ids], dtype=object))
         if self.parity is not None:
+            found = Groups(codes, np.fromiter(ids, dtype=object, count=len(ids)))
             return load.groups_of_rule(table, self.o, found, self.parity)
-        return found
+        return Groups(codes, np.array([str(one) for one in ids], dtype=object))
 
     def _known_labels(self, rows: TableRows, o: Arguments) -> AnyArray | None:
         """Return labels that have come; None, and a note, if they are unreadable."""

@@ -21,6 +21,7 @@ import numpy as np
 import argmetric as am
 from argmetric._ground.arguments import check_bytes
 from argmetric._ground.groups import Groups
+from argmetric._ground.labels import plain_label
 from argmetric._ground.types import Floats, Integers
 from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError
@@ -220,14 +221,15 @@ def groups_of_rule(
             f"{o.rule} has groups that are written alike in a file, such as 1 and '1': "
             "apply it in Python"
         )
-    for code, name in enumerate(map(str, groups.ids)):
+    texts = [str(plain_label(name)) for name in groups.ids]
+    for code, name in enumerate(texts):
         if name not in named:
             source, row = table.place_of(int(np.argmax(groups.codes == code)))
             raise files.DataError(
                 f"{source}: column {o.group!r}, row {row + 1} is {name!r}, a group "
                 f"that {o.rule} has no threshold for: {rule._known_names}"
             )
-    ids = [named[str(name)] for name in groups.ids]
+    ids = [named[name] for name in texts]
     return Groups(groups.codes, np.fromiter(ids, dtype=object, count=len(ids)))
 
 
