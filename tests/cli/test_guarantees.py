@@ -287,6 +287,11 @@ def test_groups_of_a_rule_are_those_of_the_file_as_text(run):
         1, f"odd.csv: column 'sex', row {row} is 'x', a group that r.json has no"
     )
     run("decide", "odd.csv", "--rule", "r.json").failed(2, "pass --group COLUMN")
+    Path("days").mkdir()
+    Path("days/a.csv").write_text(Path("val.csv").read_text())
+    run(*["decide", "days", "-o", "out", "--group", "sex", "--rule", "r.json"]).failed(
+        1, "for rows that are read at once, as those of one file"
+    )
     columns = {"p": p, "y": y, "sex": group.astype(float)}
     pq.write_table(pa.table(columns), "val.parquet")
     parity = "--parity selection_rate --group sex --gap .1 -o f.json"

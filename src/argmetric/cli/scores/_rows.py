@@ -315,9 +315,8 @@ def load_rule(path: str, way: str = "one", *also: type) -> Any:
     if kind != way:
         hint = ": pass --scores" if kind == "wide" else ""
         if kind == "groups":
-            hint = (
-                ": argmetric decide FILE --group COLUMN takes it, forecast and monitor"
-            )
+            hint = ": with --group COLUMN, decide, forecast and monitor take it"
+            hint += " for rows that are read at once, as those of one file"
         what = _KINDS.get(kind, "something else")
         said = f"{path} is a rule for {what}; here there is one column of scores"
         raise files.DataError(said + hint)
