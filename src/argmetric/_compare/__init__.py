@@ -133,8 +133,6 @@ def compare(
     """
     metric = get_metric(metric, zero_division=zero_division)
     coverage, logits = check_share(coverage, "coverage"), check_flag(logits, "logits")
-    if groups is not None and average is None:
-        average = "groups"
     models = _models(p, labels)
     layouts = [
         lay_out(one, groups=groups, average=average, logits=logits, name=name)

@@ -25,9 +25,10 @@ system from being right where it says otherwise: a system that is right in 95 of
 rows had at most .90 before labels, with a probability of .95, beside a weak judge.
 
 The terms r of a large e are met by few curves alone: a system that is always right
-fixes prevalence and slope. Where the scores of a judge do not tell the predictions of a
-system apart, r fades from e = `Prior.held` on, and large e are more likely
-(`POOR_WITNESS`).
+fixes prevalence and slope. So with the probability `loose` a judge need not stay
+calibrated: r fades from e = `HELD` on. The effect of one system is then, and beside a
+silent judge, distributed as `FREE`. The less the scores of a judge tell the predictions
+apart, the larger both probabilities are (`one_system`); labels decide.
 
 The rate of positives of a stratum with the mean probability μ is
 
@@ -72,6 +73,11 @@ GRID = np.arange(-FURTHEST, FURTHEST + 0.125, 0.25)  # log-odds of the constants
 CURVE = 4  # parameters that all bins share: level, slope, bend and spread of rates
 SILENT_EFFECT = 1.5  # of all systems beside a silent judge: right in 8 of 10 rows
 FAR = 8.0  # log-odds of a judge go no further
+HELD = 1.0  # effect up to which a judge stays calibrated that need not
+# Effects of a system beside such a judge, and their distribution function: uniform
+# between these. Up to here a system may be right in nearly all rows
+FREE = (-1.0, 0.0, 1.5, 7.0), (0.0, 0.05, 0.2, 1.0)
+WITNESS = 0.85, 0.97  # AUC of a judge for the predictions: poor, and good
 
 
 class Prior(NamedTuple):
@@ -86,7 +92,7 @@ class Prior(NamedTuple):
     system: Mixture = POINT  # half-normal, below 0 where the scale is negative
     apart: Mixture = POINT  # what the effect of one of several systems adds
     silent: float = 0.0  # probability that the judge says nothing: its slope is 0
-    held: float = np.inf  # effect of a system up to which the judge stays calibrated
+    loose: float = 0.0  # and that it need not stay calibrated
 
 
 # Predictions are cuts of the model's own scores
@@ -111,13 +117,6 @@ JUDGED = Prior(
     ),
     apart=((0.0, 0.3), (0.3, 0.35), (1.0, 0.35)),
     silent=0.15,
-)
-# Its scores do not tell the predictions of a system apart: judge or system is poor, and
-# few labels decide. That nearly all of them are right is not unlikely then
-POOR_WITNESS = JUDGED._replace(
-    system=((-0.4, 0.05), (0.0, 0.05), (0.5, 0.1), (1.5, 0.1), (5.0, 0.7)),
-    silent=0.3,
-    held=1.0,
 )
 # Predictions are cuts of scores that no labelled rows were compared with
 RAW = JUDGED._replace(
@@ -146,15 +145,14 @@ def quantiles(parts: Mixture, *, half: bool = False) -> Floats:
     return np.asarray(np.interp(ndtr(NORMAL), cdf, values[order]))
 
 
-@lru_cache
-def slope_quantiles(parts: Mixture, silent: float) -> Floats:
-    """Return the quantile function of the slope at NORMAL; 0 for a silent judge."""
-    from scipy.special import ndtr, ndtri
+def one_system(area: float) -> Prior:
+    """Return the prior of one judged system.
 
-    speaks = (ndtr(NORMAL) - silent) / (1.0 - silent)
-    normal = np.clip(ndtri(np.maximum(speaks, 0.0)), NORMAL[0], NORMAL[-1])
-    slope = np.exp(np.interp(normal, NORMAL, quantiles(parts)))
-    return np.where(speaks < 0.0, 0.0, slope)
+    `area`: AUC of the judge for its predictions. Where it is low, judge or system is
+    poor: that the system alone is right is more likely than where they agree.
+    """
+    doubt = float(np.interp(area, WITNESS, (1.0, 0.0)))
+    return JUDGED._replace(silent=0.15 + 0.15 * doubt, loose=0.5 * doubt)
 
 
 @lru_cache
@@ -213,8 +211,8 @@ class EffectsModel:
         self.sign = 2.0 * bins.decisions - 1.0
         n_systems, self.n_patterns = bins.decisions.shape
         self.n_shared = CURVE
-        if prior.system != POINT:  # a shared effect, and what each of several adds
-            self.n_shared += 1 + (n_systems if n_systems > 1 else 0)
+        if prior.system != POINT:  # kind of judge, shared effect, what each system adds
+            self.n_shared += 2 + (n_systems if n_systems > 1 else 0)
         mean = from_log_odds(self.x)[0] @ self.weight
         self.prevalence = np.clip(mean, 1e-12, 1.0 - 1e-12)
 
@@ -255,42 +253,52 @@ class EffectsModel:
         x = columns[:-4].mean(axis=0)
         one = np.vstack([x, columns[-4:]])
         odds = np.empty((CURVES, x.size))
-        curve, system, _ = self._parameters(normal, silent=0.0)
+        speaks = self.prior._replace(silent=0.0, loose=0.0)
+        curve, system, _, held = self._parameters(normal, speaks)
         which = np.zeros(CURVES, dtype=np.int64)
         mean = np.clip(from_log_odds(x)[0] @ self.weight, 1e-12, 1.0 - 1e-12)
-        fixed = self.bins.pattern, self.sign, np.array([mean]), np.inf
+        fixed = self.bins.pattern, self.sign, np.array([mean]), held
         kernels.bin_odds(curve, 0.0 * system, which, one, *fixed, odds)
         return mean_constants(odds - x, x, weight / weight.sum())
 
     def _parameters(
-        self, normal: Floats, silent: float
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return level, slope and bend; effects of systems; and spreads of rates."""
-        prior = self.prior
+        self, normal: Floats, prior: Prior
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return curves, effects of systems, spreads of rates, and what e are held to.
+
+        Curves are level, slope and bend; a judge stays calibrated up to the last.
+        """
+        from scipy.special import ndtr
+
         tables = (
             quantiles(prior.level),
-            slope_quantiles(prior.log_slope, silent),
+            np.exp(quantiles(prior.log_slope)),
             quantiles(prior.bend),
             prior.spread * np.exp(quantiles(prior.log_spread)),
         )
         level, slope, bend, spread = (
             np.interp(normal[:, i], NORMAL, one) for i, one in enumerate(tables)
         )
-        curve = np.stack([level, slope, bend], axis=1)
-        shared, own = np.split(normal[:, CURVE : self.n_shared], [1], axis=1)
+        kind, shared, own = np.split(normal[:, CURVE : self.n_shared], [1, 2], axis=1)
         system = np.interp(shared, NORMAL, quantiles(prior.system, half=True))
+        held = np.full(len(normal), np.inf)
+        if prior.silent:
+            silent = ndtr(kind) < prior.silent
+            loose = ndtr(kind) < prior.silent + prior.loose
+            if len(self.sign) == 1:
+                free = np.interp(ndtr(shared), FREE[1], FREE[0])
+                system = np.where(loose, free, system)
+            system = system + np.where(silent, SILENT_EFFECT / len(self.sign), 0.0)
+            slope[silent[:, 0]], held[loose[:, 0]] = 0.0, HELD
         if own.shape[1]:
             system = system + np.interp(own, NORMAL, quantiles(prior.apart))
-        if silent:
-            added = SILENT_EFFECT / system.shape[1]
-            system = system + np.where(curve[:, 1:2] == 0.0, added, 0.0)
-        return curve, system, spread
+        return np.stack([level, slope, bend], axis=1), system, spread, held
 
     def shared_odds(self, normal: Floats, which: Integers) -> tuple[Floats, Floats]:
         """Return log-odds of bins without effects of patterns, and spreads of rates."""
-        curve, system, spread = self._parameters(normal, self.prior.silent)
+        curve, system, spread, held = self._parameters(normal, self.prior)
         out = np.empty((len(normal), self.x.shape[1]))
-        fixed = self.bins.pattern, self.sign, self.prevalence, self.prior.held
+        fixed = self.bins.pattern, self.sign, self.prevalence, held
         kernels.bin_odds(curve, system, which, self.bin_columns, *fixed, out)
         return out, spread
 

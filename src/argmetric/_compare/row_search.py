@@ -191,18 +191,16 @@ class RowSearch:
     def _better_exchange(self, best: Choice, free: bool) -> Choice | None:
         """Return a better choice that differs in one row or one label, or None."""
         _, rows, labels = best
-        others = np.setdiff1d(np.arange(self.p.size), rows)
-        for other in others:
-            for i in range(rows.size):
-                one = self.choice(labels, np.append(np.delete(rows, i), other))
-                if one.value > best.value + 1e-12:
-                    return one
-            if free:
-                changed = labels ^ (np.arange(labels.size) == other)
-                one = self.choice(changed, rows)
-                if one.value > best.value + 1e-12:
-                    return one
-        return None
+        every = np.arange(self.p.size)
+
+        def changes() -> Iterator[Choice]:
+            for other in np.setdiff1d(every, rows):
+                for i in range(rows.size):
+                    yield self.choice(labels, np.append(np.delete(rows, i), other))
+                if free:
+                    yield self.choice(labels ^ (every == other), rows)
+
+        return next((x for x in changes() if x.value > best.value + 1e-12), None)
 
     def worth(self, labels: Booleans, rows: Integers) -> Floats:
         """Return the gain by each row alone, of the metric of the expected counts.

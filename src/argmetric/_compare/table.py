@@ -18,11 +18,11 @@ from argmetric._compare.effects import (
     AS_REFERENCE,
     JUDGED,
     OWN,
-    POOR_WITNESS,
     RAW,
     EffectsModel,
     LabelledBins,
     Prior,
+    one_system,
 )
 from argmetric._compare.joint import JointCalibrator, bins_along
 from argmetric._compare.strata import allocation, drawn_rows, moves_of, strata_of
@@ -39,7 +39,6 @@ STRATA_OF_ONE = 5  # where there is one model, and so two patterns
 PLANNED = 100  # labels that strata are made for
 EFFECT, EFFECT_UNVERIFIED = 0.25, 0.7  # of a pattern, in the plan of labels
 SAFETY = 1.35  # errors against those expected before any label
-WITNESS = 0.92  # AUC of a judge for the predictions of a system, at least
 TIED = 0.01  # of the rows at a cut
 FEWEST_GROUP_DRAWS, GROUP_CELLS = 96, 20_000_000  # of labels of rows in groups
 
@@ -149,8 +148,7 @@ class PatternTable:
             return AS_REFERENCE
         if not self.judged:
             return RAW if self.raw else OWN
-        alone = len(self.decisions) == 1
-        return POOR_WITNESS if alone and self._area < WITNESS else JUDGED
+        return JUDGED if len(self.decisions) > 1 else one_system(self._area)
 
     @cached_property
     def _area(self) -> float:

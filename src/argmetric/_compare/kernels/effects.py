@@ -117,8 +117,8 @@ def bin_odds(curve, system, which, bins, pattern, sign, prevalence, held, out):
     pattern : (bins) number of its pattern
     sign : (systems, patterns) 1 where a system predicts a positive, else -1
     prevalence : (calibrators) mean probability
-    held : effect of a system up to which the judge stays calibrated; from twice as much
-        on nothing is held
+    held : (particles) effect of a system up to which the judge stays calibrated; from
+        twice as much on nothing is held
     out : (particles, bins)
     """
     n_bins, effects = bins.shape[1], system.shape[1]
@@ -144,7 +144,7 @@ def bin_odds(curve, system, which, bins, pattern, sign, prevalence, held, out):
         most = 0.0
         for j in range(effects):
             most = max(most, abs(system[i, j]))
-        part = min(max(2.0 - most / held, 0.0), 1.0)
+        part = min(max(2.0 - most / held[i], 0.0), 1.0)
         for c in range(n_bins):
             base[c] = min(max(base[c] + shift + constant[c], -FURTHEST), FURTHEST)
             moved[c] = base[c]
