@@ -268,6 +268,9 @@ def test_each_group_has_a_threshold_in_files(run, answer):
     )
     rates = [chosen[(new_group == x) & (new_y == 1)].mean() for x in "mf"]
     assert f"{np.ptp(rates):.3f} (90% interval" in shown.err
+    found = answer(decide)
+    assert found["gap"] == pytest.approx(np.ptp(rates))
+    assert found["gap_interval"][0] <= found["gap"] <= found["gap_interval"][1]
     for verb in ("decide", "forecast"):
         found = answer(f"{verb} new.csv --rule r.json --group sex")
         assert found["actual"]["score"] == float(am.evaluate(new_y, chosen, "f1"))

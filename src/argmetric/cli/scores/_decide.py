@@ -74,6 +74,7 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     review = am.ReviewRule, am.classes.ClassReviewRule
     rows, rule = _read(o, source, am.ParityRule, *review)
     names, decision = rows.column_names(o.new_decisions), None
+    gap: dict[str, Any] = {}  # between the groups of a rule
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
     _refuse_by_group(o, rows.table)
     if isinstance(rule, review):
@@ -104,10 +105,11 @@ def decide(o: Arguments, source: io.Input) -> Answer:
         if results["forecast"] is None:
             facts = [lines.positives_line(int(chosen.sum()), chosen.size)]
         if isinstance(rule, am.ParityRule):
-            facts += lines.parity_facts(rows, rule, chosen == 1, o.coverage)
+            own, gap = lines.parity_facts(rows, rule, chosen == 1, o.coverage)
+            facts += own
         facts = [("rule", text), *facts, *lines.promise_lines(rule)]
     n_positives = None if rows.way == "classes" else int(chosen.sum())
-    values = {"n_positives": n_positives, "output": out.target}
+    values = {"n_positives": n_positives, "output": out.target, **gap}
     results = {"decision": decision, "rule": rule, **results}
     facts += lines.actual_lines(results["actual"])
     return Answer(rows, results, facts, notes, values, beside_rows=True)

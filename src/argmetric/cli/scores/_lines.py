@@ -15,6 +15,7 @@ import argmetric as am
 from argmetric._ground.display import Result, part_text
 from argmetric._ground.types import Booleans, Floats
 from argmetric._verbs.guarantees import guarantee_sentence
+from argmetric._verbs.tune import gap_interval
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments, command
@@ -158,8 +159,8 @@ def promise_lines(*results: Any) -> Facts:
 
 def parity_facts(
     rows: TableRows, rule: am.ParityRule, chosen: Booleans, coverage: float
-) -> Facts:
-    """Return the threshold and rows of each group, the gap, and what was promised.
+) -> tuple[Facts, dict[str, Any]]:
+    """Return lines on each group, the gap and what was promised, and the gap for JSON.
 
     Without labels nothing is said of recall.
     """
@@ -172,11 +173,13 @@ def parity_facts(
         for name, one, k, n in each
         if n
     ]
+    values: dict[str, Any] = {"gap": None, "gap_interval": None}
     if rows.y is not None or rule.rate == "selection_rate":
         positive = chosen if rows.y is None else np.asarray(rows.y) == 1
         counts = rule._count_selected(positive, chosen, places)
+        values["gap"], values["gap_interval"] = gap_interval(*counts, coverage)
         facts.append(("gap", rule._gap_text(*counts, coverage)))
-    return [*facts, ("guarantee", rule.sentence)]
+    return [*facts, ("guarantee", rule.sentence)], values
 
 
 def positives_line(n: int, of: int) -> tuple[str, str]:
