@@ -65,6 +65,7 @@ Monitoring.save: MONITORING.save(**SAVED) -> A_FILE
 Monitoring.load: loaded(am.Monitoring, lambda: MONITORING)(**SAVED) -> A_FILE
 ReviewMonitoring.add: REVIEWED.add(p=P, known=[1, *[None] * 5])
 ReviewMonitoring.add_labels: REVIEWED.add_labels(y=Y, p=P, period=0)
+ReviewMonitoring.plot: drawn(REVIEWED.plot)(ax=None)
 ReviewMonitoring.to_frame: REVIEWED.to_frame(backend="pandas")
 ReviewMonitoring.from_dict: am.ReviewMonitoring.from_dict(values=REVIEWED.to_dict())
     -> {"values": "saved|this (review )?monitoring"}
@@ -83,6 +84,7 @@ ParityMonitoring.load: loaded(am.ParityMonitoring, lambda: PARITY_WATCHED)(
 ClassReviewMonitoring.add: CLASS_REVIEWED.add(p=CLASS_P, known=["a", *[None] * 3])
 ClassReviewMonitoring.add_labels: CLASS_REVIEWED.add_labels(y=CLASS_Y, p=CLASS_P,
     period=0)
+ClassReviewMonitoring.plot: drawn(CLASS_REVIEWED.plot)(ax=None)
 ClassReviewMonitoring.to_frame: CLASS_REVIEWED.to_frame(backend="pandas")
 ClassReviewMonitoring.from_dict: am.classes.ClassReviewMonitoring.from_dict(
     values=CLASS_REVIEWED.to_dict())

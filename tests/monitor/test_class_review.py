@@ -93,6 +93,17 @@ def test_rows_and_labels_come_later_and_a_file_keeps_all(tmp_path):
         am.classes.ClassReviewMonitoring.from_dict(RULE.to_dict())
 
 
+def test_the_picture_marks_alarms():
+    pytest.importorskip("matplotlib.pyplot", reason="needs the extra 'plot'")
+    found = watched(P[NEW])
+    lines = found.plot().get_lines()
+    assert [line.get_label() for line in lines] == ["decided", "by the rule"]
+    assert list(lines[0].get_ydata()) == [one.automated for one in found.periods]
+    flat = P[2000:4000] ** 0.4
+    moved = watched(flat / flat.sum(axis=1, keepdims=True)).plot().get_lines()
+    assert [line.get_label() for line in moved] == ["decided", "alarm", "by the rule"]
+
+
 @pytest.mark.parametrize(
     "how",
     [

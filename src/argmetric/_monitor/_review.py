@@ -26,8 +26,9 @@ from argmetric._ground.display import (
     documented,
     number,
 )
+from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import ArrayLike, Frame, Interval, Label
+from argmetric._ground.types import ArrayLike, Axes, Frame, Interval, Label
 from argmetric._monitor._bins import NEGATIVE, POSITIVE
 from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
@@ -348,6 +349,21 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
                 columns[f"{what}_audited"] = [n for n, _ in pairs]
                 columns[f"{what}_errors"] = [errors for _, errors in pairs]
         return as_frame(columns, backend)
+
+    @documented
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the proportion of rows decided in each period, and the usual one."""
+        with drawing(ax, xlabel="Period", ylabel="Rows decided") as ax:
+            places = range(len(self.periods))
+            values = [one.automated for one in self.periods]
+            ax.plot(places, values, "o-", color="C0", label="decided")
+            alarms = [i for i in places if self.periods[i].alarm]
+            if alarms:
+                found = [values[i] for i in alarms]
+                ax.plot(alarms, found, "o", color="C3", label="alarm")
+            ax.axhline(self.rule.automated, color="C7", ls=":", label="by the rule")
+            ax.set_xticks(places, [one.start for one in self.periods])
+        return ax
 
     def _title(self) -> str:
         return f"Monitoring of {self.rule._title()}"

@@ -516,7 +516,7 @@ def _certify(
 
 def _proportion(
     counts: list[list[int]], thresholds: Floats, coverage: float
-) -> tuple[float, Interval]:
+) -> tuple[float, Interval | None]:
     """Return the proportion of rows that are given a class, with an interval.
 
     A class often has a threshold because many of these rows have it, more than of new

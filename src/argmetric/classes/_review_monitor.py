@@ -122,7 +122,7 @@ def monitor_review(
         least = max(float(rule.thresholds[c]), np.finfo(np.float64).tiny)
         parts[name] = monitor_label(
             rows["p"],
-            Rule("precision", least),
+            Rule(rule.metric, least),
             reference=(before["y"], before["p"]),
             floor=float(floors[c]),
             **(how | {"known": rows["known"]}),

@@ -420,11 +420,11 @@ def _class_review(
             "rows: leave groups out, and fit on one row of each group"
         )
     how: dict[str, Any] = {name: getattr(classifier, name) for name in REVIEWED}
+    how["average"] = classifier.average
     return tune_classes(
         problem.y[held_out.rows],
         held_out.scores,
         classes=problem.classes,
-        average=classifier.average,
         sample_weight=problem.part(held_out.rows)["sample_weight"],
         review=True,
         ask=classifier.ask,

@@ -38,6 +38,7 @@ from argmetric._ground.types import (
     Folds,
     Integers,
     LabelsLike,
+    SharesLike,
 )
 from argmetric._ground.validation import (
     Probabilities,
@@ -137,7 +138,7 @@ class BatchDecisions:
     metric: MetricLike
     average: Average | None
     zero_division: float | None
-    min_precision: float | None
+    min_precision: SharesLike | None
     min_recall: float | None
     classes_: AnyArray
     rule_: Any

@@ -47,6 +47,7 @@ NOT_KEPT = {
     "LabelledEstimate": "a few figures: to_dict()",
     "LabellingPlan": "to_frame() is the list of rows to label",
     "Period": "Monitoring keeps its periods",
+    "ParityPeriod": "ParityMonitoring keeps its periods",
     "ReviewPeriod": "ReviewMonitoring keeps its periods",
     "Recalibration": "four figures: to_dict(), and Recalibration(**figures)",
     "ScaledClassDecision": "the folder that it wrote keeps it",
