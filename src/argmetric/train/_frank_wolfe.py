@@ -14,22 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import METHODS, Method
-from argmetric._ground.arguments import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_jobs,
-    check_number,
-    check_seed,
-    shown,
-)
-from argmetric._ground.features import (
-    check_features,
-    class_number,
-    estimator_labels,
-    response_method,
-    scores_of,
-)
+from argmetric._ground import arguments, features
 from argmetric._ground.groups import check_groups
 from argmetric._ground.labels import one_per_row, plain_label
 from argmetric._ground.types import (
@@ -46,43 +31,9 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric.metrics import MetricLike
-from argmetric.train._fitting import (
-    RoutesMetadata,
-    base_estimator,
-    calibrate_held_out,
-    route_params,
-    score_labels,
-)
-from argmetric.train._folds import (
-    Problem,
-    check_rows,
-    check_weights,
-    code_classes,
-    out_of_fold,
-    score_rows,
-    split_rows,
-)
-from argmetric.train._mixtures import (
-    KEPT,
-    Limits,
-    Mixture,
-    Value,
-    best_mixture,
-    gain_of,
-    read_limits,
-    slopes_of,
-)
-from argmetric.train._oracles import (
-    Oracle,
-    PlugIn,
-    Refits,
-    Rows,
-    best_labels,
-    class_codes,
-    two_columns,
-    weight_name,
-)
+from argmetric.train import _fitting, _folds, _mixtures, _oracles
 
+ENOUGH = 1e-5  # of the metric: a search ends when no member promises more
 FAR = 0.02  # of the metric, that a single member is below the mixture to be warned of
 
 
@@ -90,9 +41,9 @@ FAR = 0.02  # of the metric, that a single member is below the mixture to be war
 class Search:
     """Members found so far: their gains and held-out tables."""
 
-    gain: Value
-    limits: Limits
-    oracle: Oracle
+    gain: _mixtures.Value
+    limits: _mixtures.Limits
+    oracle: _oracles.PlugIn | _oracles.Refits
     verbose: bool
     tried: list[Floats] = field(default_factory=list)
     gains: list[Floats] = field(default_factory=list)
@@ -127,7 +78,7 @@ class Search:
     def of_members(self) -> Floats:
         """Return the gain of each member alone, -inf where it misses a limit."""
         tables = np.stack(self.tables)
-        kept = (self.limits.of(tables) >= -KEPT).all(axis=1)
+        kept = (self.limits.of(tables) >= -_mixtures.KEPT).all(axis=1)
         known = np.nan_to_num(self.gain(tables.sum(axis=1)), nan=-np.inf)
         return np.where(kept, known, -np.inf)
 
@@ -136,16 +87,16 @@ class Search:
             sys.stderr.write(f"step {step}: {value:.6g}, {len(self.tables)} members\n")
 
 
-def frank_wolfe(search: Search, max_iter: int, tol: float) -> Mixture:
+def frank_wolfe(search: Search, max_iter: int) -> _mixtures.Mixture:
     """Add the best members for the slopes at a moving table; return the best mixture.
 
     The table is that of the best mixture so far, as long as new members promise more
-    than `tol`. As a classifier is never quite the best for its gains, the table then
+    than 1e-5. As a classifier is never quite the best for its gains, the table then
     moves from there by the paper's steps 2/(t + 2) towards each new member.
     """
     limits = search.limits
     tables = np.stack(search.tables)
-    mixture = best_mixture(search.gain, tables, limits, None)
+    mixture = _mixtures.best_mixture(search.gain, tables, limits, None)
     point, slopes, small_steps = np.zeros(0), mixture.slopes, 0
     for step in range(max_iter):
         gains = slopes + limits.price(mixture.prices)
@@ -157,17 +108,17 @@ def frank_wolfe(search: Search, max_iter: int, tol: float) -> Mixture:
         if not small_steps:
             point = np.tensordot(mixture.weights, tables[:known], 1)
             better = float(((new - point) * gains).sum())
-            if mixture.miss and better <= KEPT:
+            if mixture.miss and better <= _mixtures.KEPT:
                 break
-            mixture = best_mixture(search.gain, tables, limits, mixture)
+            mixture = _mixtures.best_mixture(search.gain, tables, limits, mixture)
             slopes = mixture.slopes
-            small_steps = int(better <= tol and not mixture.miss)
+            small_steps = int(better <= ENOUGH and not mixture.miss)
         if small_steps:
             small_steps += 1
             point = point + 2.0 / (small_steps + 2.0) * (new - point)
-            slopes = slopes_of(search.gain, point.sum(axis=0))
+            slopes = _mixtures.slopes_of(search.gain, point.sum(axis=0))
     if small_steps:
-        mixture = best_mixture(search.gain, tables, limits, mixture)
+        mixture = _mixtures.best_mixture(search.gain, tables, limits, mixture)
     known = mixture.weights.size
     if mixture.miss:
         table = np.tensordot(mixture.weights, np.stack(search.tables[:known]), 1)
@@ -181,9 +132,7 @@ def frank_wolfe(search: Search, max_iter: int, tol: float) -> Mixture:
     )
 
 
-def bisect(
-    search: Search, above: Floats, below: Floats, max_iter: int, tol: float
-) -> None:
+def bisect(search: Search, above: Floats, below: Floats, max_iter: int) -> None:
     """Add the best member for A - γB, γ halving the range of the ratio ⟨A, C⟩/⟨B, C⟩.
 
     Where the member reaches γ, the best ratio is at least γ; else it is taken for less.
@@ -193,7 +142,7 @@ def bisect(
     for step in range(max_iter):
         middle = (low + high) / 2
         search.report(step, low)
-        if high - low <= tol:
+        if high - low <= ENOUGH:
             break
         table = search.add((above - middle * below)[None])
         if table is None:
@@ -203,7 +152,7 @@ def bisect(
 
 
 class FrankWolfeClassifier(
-    RoutesMetadata,
+    _fitting.RoutesMetadata,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -245,8 +194,6 @@ class FrankWolfeClassifier(
         Folds of the held-out rows; ``ShuffleSplit(1)`` is a single split.
     max_iter : int, default=30
         Most members that are looked for.
-    tol : float, default=1e-5
-        The search ends when a new member promises less, in units of the metric.
     pos_label : label, optional
         The positive one of two classes; by default the last in sorted order.
     zero_division : {0.0, 1.0, nan}, optional
@@ -315,7 +262,6 @@ class FrankWolfeClassifier(
         calibration: Method | None = "spline",
         cv: Folds = 5,
         max_iter: int = 30,
-        tol: float = 1e-5,
         pos_label: Label | None = None,
         zero_division: float | None = None,
         n_jobs: int | None = None,
@@ -333,7 +279,6 @@ class FrankWolfeClassifier(
         self.calibration = calibration
         self.cv = cv
         self.max_iter = max_iter
-        self.tol = tol
         self.pos_label = pos_label
         self.zero_division = zero_division
         self.n_jobs = n_jobs
@@ -366,15 +311,15 @@ class FrankWolfeClassifier(
             The estimator itself.
         """
         self._check_options()
-        estimator = base_estimator(self.estimator)
-        X, y = check_rows(X, y, "FrankWolfeClassifier")
+        estimator = _fitting.base_estimator(self.estimator)
+        X, y = _folds.check_rows(X, y, "FrankWolfeClassifier")
         known = estimator.classes_ if isinstance(estimator, FrozenEstimator) else None
-        classes, codes = code_classes(y, known)
-        weights = check_weights(sample_weight, codes, classes)
-        positive = class_number(classes, self.pos_label)
+        classes, codes = _folds.code_classes(y, known)
+        weights = _folds.check_weights(sample_weight, codes, classes)
+        positive = features.class_number(classes, self.pos_label)
         if self.pos_label is None and positive is not None:
             warn_of_common_class(classes, positive, y)
-        problem = Problem(X, y, classes, codes, positive, weights, None)
+        problem = _folds.Problem(X, y, classes, codes, positive, weights, None)
         group = np.zeros(codes.size, dtype=np.int64)
         self.groups_ = None
         if groups is not None:
@@ -387,70 +332,78 @@ class FrankWolfeClassifier(
             self.groups_, group = np.unique(names, return_inverse=True)
         make = self._plug_in if self.oracle == "plug-in" else self._refits
         oracle = make(estimator, problem, group)
-        search = self._search(oracle, problem)
-        if isinstance(oracle, Refits):
+        self.n_iter_ = len(self._search(oracle, problem).tried)
+        models = [getattr(self, "estimator_", None)]
+        if isinstance(oracle, _oracles.Refits):
             rows = np.arange(codes.size)
-            self.members_ = [oracle.fit(rows, gains) for gains in self.gains_]
-        self.n_iter_ = len(search.tried)
+            models = self.members_ = [oracle.fit(rows, gains) for gains in self.gains_]
         self.classes_, self._positive = classes, positive
-        for model in (
-            getattr(self, "estimator_", None),
-            *getattr(self, "members_", ()),
-        ):
+        for model in models:
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(model, name):
                     setattr(self, name, getattr(model, name))
         return self
 
     def _check_options(self) -> None:
-        check_choice(self.oracle, "oracle", ("plug-in", "weights"))
-        check_choice(self.algorithm, "algorithm", ("auto", "frank-wolfe", "bisection"))
+        arguments.check_choice(self.oracle, "oracle", ("plug-in", "weights"))
+        arguments.check_choice(
+            self.algorithm, "algorithm", ("auto", "frank-wolfe", "bisection")
+        )
         if self.calibration is not None:
-            check_choice(self.calibration, "calibration", METHODS)
-        check_flag(self.randomised, "randomised")
-        check_count(self.max_iter, "max_iter", low=1)
-        check_number(self.tol, "tol", low=0.0)
-        check_jobs(self.n_jobs)
-        check_seed(self.random_state, high=2**32 - 1)
+            arguments.check_choice(self.calibration, "calibration", METHODS)
+        arguments.check_flag(self.randomised, "randomised")
+        arguments.check_count(self.max_iter, "max_iter", low=1)
+        arguments.check_jobs(self.n_jobs)
+        arguments.check_seed(self.random_state, high=2**32 - 1)
 
-    def _plug_in(self, estimator: Any, problem: Problem, group: Integers) -> PlugIn:
+    def _plug_in(
+        self, estimator: Any, problem: _folds.Problem, group: Integers
+    ) -> _oracles.PlugIn:
         """Fit the estimator, and return the oracle of its held-out probabilities."""
         if isinstance(estimator, FrozenEstimator):
-            held_out = score_rows(estimator, problem)
+            held_out = _folds.score_rows(estimator, problem)
         else:
-            fit_params, split_params = route_params(self, estimator, problem, {})
-            splits = split_rows(self.cv, problem, split_params)
-            held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
+            fit_params, split_params = _fitting.route_params(
+                self, estimator, problem, {}
+            )
+            splits = _folds.split_rows(self.cv, problem, split_params)
+            held_out = _folds.out_of_fold(
+                estimator, problem, splits, fit_params, self.n_jobs
+            )
             estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
         self.estimator_, self.calibrator_ = estimator, None
         if self.calibration is not None:
-            self.calibrator_ = calibrate_held_out(problem, held_out, self.calibration)
+            self.calibrator_ = _fitting.calibrate_held_out(
+                problem, held_out, self.calibration
+            )
         elif held_out.margins:
             raise ValueError(
                 "oracle='plug-in' needs probabilities, and the estimator has margins "
                 "only: set a calibration"
             )
         p = self._calibrate(held_out.scores, held_out.margins, problem.positive)
-        return PlugIn(_rows(problem, held_out.rows, group), p)
+        return _oracles.PlugIn(_oracles.Rows.of(problem, held_out.rows, group), p)
 
-    def _refits(self, estimator: Any, problem: Problem, group: Integers) -> Refits:
-        weight_name(estimator)
-        splits = split_rows(self.cv, problem, {})
-        rows = _rows(problem, np.concatenate([test for _, test in splits]), group)
-        return Refits(estimator, problem, splits, rows, group, self.n_jobs)
+    def _refits(
+        self, estimator: Any, problem: _folds.Problem, group: Integers
+    ) -> _oracles.Refits:
+        _oracles.weight_name(estimator)
+        splits = _folds.split_rows(self.cv, problem, {})
+        tests = np.concatenate([test for _, test in splits])
+        rows = _oracles.Rows.of(problem, tests, group)
+        return _oracles.Refits(estimator, problem, splits, rows, group, self.n_jobs)
 
-    def _search(self, oracle: PlugIn | Refits, problem: Problem) -> Search:
+    def _search(
+        self, oracle: _oracles.PlugIn | _oracles.Refits, problem: _folds.Problem
+    ) -> Search:
         """Set the members that predict, their weights and their confusion matrix."""
         rows, count = oracle.rows, problem.classes.size
-        gain, ratio = gain_of(self.metric, self.zero_division, count, problem.positive)
+        gain, ratio = _mixtures.gain_of(
+            self.metric, self.zero_division, count, problem.positive
+        )
         true = rows.tally(rows.codes).sum(axis=1)
-        names = ("min_recall", "min_precision", "parity")
-        limits = read_limits(
-            {name: getattr(self, name) for name in names},
-            true,
-            tuple(problem.classes.tolist()),
-            problem.positive,
-            self.groups_,
+        limits = _mixtures.read_limits(
+            vars(self), true, problem.classes.tolist(), problem.positive, self.groups_
         )
         halved = ratio is not None and not limits.names
         if self.algorithm == "bisection" and not halved:
@@ -462,9 +415,9 @@ class FrankWolfeClassifier(
         search.start(true)
         weights, promised = None, -np.inf
         if ratio is not None and halved and self.algorithm != "frank-wolfe":
-            bisect(search, *ratio, self.max_iter, self.tol)
+            bisect(search, *ratio, self.max_iter)
         else:
-            mixture = frank_wolfe(search, self.max_iter, self.tol)
+            mixture = frank_wolfe(search, self.max_iter)
             if self.randomised:
                 weights = mixture.weights
             elif limits.names:
@@ -490,9 +443,9 @@ class FrankWolfeClassifier(
             weights = (np.arange(alone.size) == alone.argmax()).astype(float)
         used = np.flatnonzero(weights)
         self.weights_ = weights[used]
-        self.gains_ = np.stack([search.gains[i] for i in used])
-        tables = np.stack([search.tables[i] for i in used])
-        self.table_ = np.tensordot(self.weights_, tables.sum(axis=1), 1)
+        self.gains_ = np.stack(search.gains)[used]
+        tables = np.stack(search.tables)[used].sum(axis=1)
+        self.table_ = np.tensordot(self.weights_, tables, 1)
         self.best_score_ = float(gain(self.table_))
         return search
 
@@ -500,7 +453,9 @@ class FrankWolfeClassifier(
         """Return calibrated probabilities, a column for each class."""
         if self.calibrator_ is not None:
             scores = np.asarray(self.calibrator_.apply(scores, logits=margins))
-        return two_columns(scores, positive)
+        if positive is None:
+            return scores
+        return np.column_stack((1.0 - scores, scores)[:: 1 if positive else -1])
 
     def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:
         """Predict the class of each row.
@@ -519,18 +474,20 @@ class FrankWolfeClassifier(
             in the same way whenever the same seed predicts the same rows.
         """
         check_is_fitted(self)
-        check_features(X)
+        features.check_features(X)
         if self.oracle == "plug-in":
-            method = response_method(self.estimator_)
-            scores = scores_of(
+            method = features.response_method(self.estimator_)
+            scores = features.scores_of(
                 self.estimator_, X, self.classes_, self._positive, method
             )
             margins = method == "decision_function"
             p = self._calibrate(scores, margins, self._positive)
             group = self._group_codes(groups, len(p))
-            labels = [best_labels(p, group, gains) for gains in self.gains_]
+            labels = [_oracles.best_labels(p, group, gains) for gains in self.gains_]
         else:
-            labels = [class_codes(one, X, self.classes_) for one in self.members_]
+            labels = [
+                _oracles.class_codes(one, X, self.classes_) for one in self.members_
+            ]
         codes = labels[0]
         if len(labels) > 1:
             rng = check_random_state(self.random_state)
@@ -547,9 +504,10 @@ class FrankWolfeClassifier(
         names = np.asarray(check_groups(groups, n, "X"))
         wrong = np.flatnonzero(~np.isin(names, self.groups_))
         if wrong.size:
+            name = arguments.shown(plain_label(names[wrong[0]]))
             raise ValueError(
-                f"groups has {shown(plain_label(names[wrong[0]]))} at row {wrong[0]}, "
-                f"which fit has not seen; its groups are {self.groups_.tolist()}"
+                f"groups has {name} at row {wrong[0]}, which fit has not seen; its "
+                f"groups are {self.groups_.tolist()}"
             )
         return np.searchsorted(self.groups_, names)
 
@@ -577,30 +535,16 @@ class FrankWolfeClassifier(
             Larger is better: a metric that is minimised is negated.
         """
         labels = self.predict(X, groups)
-        truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
+        truth = one_per_row(to_numpy(features.estimator_labels(y), "y"), "y")
         how = {"zero_division": self.zero_division, "sample_weight": sample_weight}
-        return score_labels(self, truth, labels, how)
+        return _fitting.score_labels(self, truth, labels, how)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(base_estimator(self.estimator))
+        base = get_tags(_fitting.base_estimator(self.estimator))
         tags.input_tags = base.input_tags
         tags.non_deterministic = bool(self.randomised)
         if base.classifier_tags is not None:
             tags.classifier_tags.multi_class = base.classifier_tags.multi_class
             tags.classifier_tags.poor_score = base.classifier_tags.poor_score
         return tags
-
-
-def _rows(problem: Problem, rows: Integers, group: Integers) -> Rows:
-    """Return the true classes, groups and weights of held-out rows."""
-    weights = np.ones(rows.size)
-    if problem.weights is not None:
-        weights = problem.weights[rows]
-    return Rows(
-        problem.codes[rows],
-        group[rows],
-        weights,
-        int(group.max()) + 1,
-        problem.classes.size,
-    )

@@ -106,7 +106,7 @@ def read_limits(
     Parameters
     ----------
     options : dict
-        These three, as the user passed them.
+        Among others these three, as the user passed them.
     true : ndarray of shape (n_groups, n_classes)
         Weight of the true rows of each group and class.
     groups : ndarray of shape (n_groups,) or None

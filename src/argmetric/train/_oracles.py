@@ -7,7 +7,7 @@ class in columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -19,14 +19,6 @@ from argmetric._ground.types import AnyArray, Features, Floats, Integers
 from argmetric.train._folds import Problem, Split, take_rows
 
 NO_WEIGHT = 1e-9  # of the largest weight: a row of less is left out
-
-
-class Oracle(Protocol):
-    """What finds the classifier of the highest gain on held-out rows."""
-
-    def table(self, gains: Floats) -> Floats:
-        """Return its held-out table, of the shape of the gains."""
-        ...
 
 
 def best_labels(p: Floats, groups: Integers, gains: Floats) -> Integers:
@@ -46,13 +38,6 @@ def best_labels(p: Floats, groups: Integers, gains: Floats) -> Integers:
     return np.asarray(np.argmax(expected, axis=1))
 
 
-def two_columns(p: Floats, positive: int | None) -> Floats:
-    """Return probabilities with a column for each class."""
-    if positive is None:
-        return p
-    return np.column_stack((1.0 - p, p) if positive == 1 else (p, 1.0 - p))
-
-
 @dataclass(frozen=True)
 class Rows:
     """True classes, groups and weights of held-out rows."""
@@ -62,6 +47,14 @@ class Rows:
     weights: Floats
     n_groups: int
     n_classes: int
+
+    @classmethod
+    def of(cls, problem: Problem, rows: Integers, group: Integers) -> Self:
+        """Return these rows of a problem."""
+        every = problem.weights
+        weights = np.ones(rows.size) if every is None else every[rows]
+        n_groups, n_classes = int(group.max()) + 1, problem.classes.size
+        return cls(problem.codes[rows], group[rows], weights, n_groups, n_classes)
 
     def tally(self, labels: Integers) -> Floats:
         """Return the tables of predicted labels, (n_groups, n_classes, n_classes)."""
@@ -110,9 +103,7 @@ class Refits:
     def fit(self, rows: Integers, gains: Floats) -> Any:
         """Return the estimator fitted on some rows; a class if it is the only label."""
         problem = self.problem
-        weights = np.ones(rows.size)
-        if problem.weights is not None:
-            weights = problem.weights[rows]
+        weights = Rows.of(problem, rows, self.groups).weights
         worth = gains[self.groups[rows], problem.codes[rows]]
         worth = weights[:, None] * (worth - worth.min(axis=1, keepdims=True))
         worth[worth <= NO_WEIGHT * worth.max()] = 0.0
