@@ -270,7 +270,8 @@ class Comparison(Saved["Comparison"]):
     @cached_property
     def _ranking(self) -> list[int]:
         """Models, the most likely best first."""
-        return np.lexsort((-self._ahead.mean(axis=1), -self._p_best)).tolist()
+        order = np.lexsort((-self._ahead.mean(axis=1), -self._p_best))
+        return [int(one) for one in order]
 
     def scores(self) -> dict[str, ModelScore]:
         """Return the score of every model on these rows.
@@ -280,11 +281,11 @@ class Comparison(Saved["Comparison"]):
         dict
             By the name of the model, `mean` and `interval`.
         """
-        known = self.forecasts or [draws_summary(x, self.coverage) for x in self._draws]
-        return {
-            name: ModelScore(*one[:2])
-            for name, one in zip(self.names, known, strict=True)
-        }
+        if self.forecasts:
+            known = [ModelScore(one.mean, one.interval) for one in self.forecasts]
+        else:
+            known = [draws_summary(x, self.coverage) for x in self._draws]
+        return dict(zip(self.names, known, strict=True))
 
     def best(self) -> Best:
         """Return the model that is most likely the best.
@@ -467,7 +468,7 @@ class Comparison(Saved["Comparison"]):
         contrast = np.eye(len(self.names))[a] - np.eye(len(self.names))[b]
 
         def is_enough(m: int) -> bool:
-            return SAFETY * reach * self.table.expected_sd(m, contrast) <= gap
+            return bool(SAFETY * reach * self.table.expected_sd(m, contrast) <= gap)
 
         fewer = range(1, self.n - self.n_labels)
         return 1 + bisect_left(fewer, True, key=is_enough)
@@ -579,7 +580,8 @@ class Comparison(Saved["Comparison"]):
         history = tuple(PastEstimate(int(first), *rest) for first, *rest in saved)
         forecasts = (ForecastScore(**with_intervals(x)) for x in values["forecasts"])
         old = map(tuple, (values[key] for key in ("reference", "notes", "assumptions")))
-        reference, *words = old
+        reference, notes, assumptions = old
+        words = notes, assumptions
         return cls(names, coverage, table, reference, history, *words, tuple(forecasts))
 
     @documented

@@ -90,7 +90,7 @@ def _on_grid(
         mass = np.convolve(mass, np.diff(ndtr(edges)), mode="same")
     values = center + (np.arange(GRID) - GRID // 2) * step
     kept = mass > 0.0
-    return (values[kept], mass[kept]), min(error, 1.0)
+    return (values[kept].astype(np.float64), mass[kept]), min(error, 1.0)
 
 
 def _shift_mass(mass: Floats, shift: int) -> Floats:

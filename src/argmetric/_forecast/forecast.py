@@ -239,7 +239,7 @@ def _distribution(
         )
         p, q = fix_known(batch.p, batch.q, batch.known)
         pmf, error = amounts_pmf(batch.metric, p, q, batch.selected)
-        notes = ()
+        notes: tuple[str, ...] = ()
         if error > 0.0:
             notes = (f"the distribution's probabilities err by at most {error:.2g}",)
         if uncertain:

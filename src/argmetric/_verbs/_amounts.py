@@ -35,7 +35,8 @@ def decide_amounts(question: Question, budget: object, per_row: object) -> Decis
     """Return the labels with the largest expected worth of one vector."""
     layout, metric, limits = question.layout, question.metric, question.limits
     assert isinstance(metric, Utility)
-    named = {"groups": layout.ids is not None or len(layout.shape) != 1}
+    several = layout.ids is not None or len(layout.shape) != 1
+    named: dict[str, object] = {"groups": several}
     named |= {"min_precision": limits.min_precision > 0.0, "per_row": per_row}
     refuse_for_amounts(named | {"min_recall": limits.min_recall > 0.0})
     scores = layout.scores
@@ -180,6 +181,6 @@ def tune_amounts(
         score=none + rule.score,
         mean=none + rule.mean,
         interval=interval,
-        scores=none + rule.scores,
+        scores=None if rule.scores is None else none + rule.scores,
         prevalence=float(np.mean(positive)),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -266,7 +266,8 @@ def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     """Return the scores of all predictions that weight j alone can make."""
     from argmetric.classes.kernels import weights as kernels
 
-    size, weight, objective = rows.true.size, rows.weights, rows.objective
+    size, weight = rows.true.size, rows.weights
+    objective: Any = rows.objective  # no metric of the whole table: those climb
     rival, turning = np.empty((2, size), dtype=np.int64)
     ratio, table = np.empty(size), np.zeros((rows.classes, rows.classes))
     count = kernels.rivals(

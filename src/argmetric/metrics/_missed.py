@@ -16,7 +16,7 @@ polynomials), whose distance from the mean in standard deviations is smooth in 1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Self, TypeAlias
@@ -110,7 +110,8 @@ class MissedPositives(Metric):
             return out
         for rate, weight in zip(*_rates(self.missed), strict=True):
             size = (t >= _fewest(rate)) + 1 * (t >= _most(rate))
-            for way, terms in enumerate((_terms, _nodes, _few_nodes)):
+            ways: tuple[Callable[..., Any], ...] = _terms, _nodes, _few_nodes
+            for way, terms in enumerate(ways):
                 if (size == way).all():
                     out += weight * self._mean(terms(t, rate), tp, k, t, n)
                 elif (size == way).any():
@@ -272,7 +273,7 @@ def _node_polynomials(rate: float, *, many: bool) -> tuple[Floats, Floats]:
     std = np.sqrt(t * rate * (1.0 + rate))[:, None]
     between = np.sqrt(m[1:] * (m[1:] + t[:, None] - 1.0) * rate * (1.0 + rate)) / std
     nodes, weights = gauss_rule(m * (1.0 + 2.0 * rate) / std, between)
-    fit = chebyshev.chebfit
+    fit: Any = chebyshev.chebfit
     return fit(x, nodes, degree).T, fit(x, weights, degree).T
 
 
@@ -374,7 +375,7 @@ def counts_negatives(metric: Metric) -> bool:
     return not np.allclose(few, many, rtol=1e-9, atol=0.0, equal_nan=True)
 
 
-def refuse_with_missed(metric: Metric, options: dict[str, object]) -> None:
+def refuse_with_missed(metric: Metric, options: Mapping[str, object]) -> None:
     """Refuse options that know of rows alone, if the metric has missed positives."""
     for name, value in options.items() if isinstance(metric, MissedPositives) else ():
         if value is not None and value is not False:

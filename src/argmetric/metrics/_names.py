@@ -302,7 +302,7 @@ class MissingFunction:
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
     """Return class and parameters; only the name of a user's function."""
-    head = {"class": type(metric).__name__, "name": metric.name}
+    head: dict[str, Any] = {"class": type(metric).__name__, "name": metric.name}
     if isinstance(metric, MissedPositives):
         missed = metric.missed
         head |= {"missed": list(missed) if isinstance(missed, tuple) else missed}

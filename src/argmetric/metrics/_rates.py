@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -256,7 +257,7 @@ def _worth(value: object, name: str) -> float | Floats:
     return worth
 
 
-def refuse_for_amounts(options: dict[str, object]) -> None:
+def refuse_for_amounts(options: Mapping[str, object]) -> None:
     """Refuse options that have no meaning beside one worth a row."""
     for name, value in options.items():
         if value is not None and value is not False:
@@ -327,7 +328,7 @@ class Utility(Metric):
         return f"utility({', '.join(texts)})"
 
     @property
-    def _key(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def _key(self) -> tuple[Any, ...]:
         parts = (getattr(self, name) for name in _CELLS)
         return (Utility, *(x.tobytes() if np.ndim(x) else x for x in parts))
 

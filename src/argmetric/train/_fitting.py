@@ -477,5 +477,6 @@ def _fit_classes(
         )
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
     how = {"sample_weight": weight, "random_state": seed}
-    rule = tune_classes(y, checked, metric, **how)
+    of: Any = metric
+    rule = tune_classes(y, checked, of, **how)
     return FitResult(calibrator, rule, "tune", None, batch)

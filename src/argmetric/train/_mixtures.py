@@ -6,7 +6,7 @@ groups of rows are stacked. The table of a mixture is the mean of its members' t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -95,7 +95,7 @@ class Limits:
 
 
 def read_limits(
-    options: dict[str, Any],
+    options: Mapping[str, Any],
     true: Floats,
     classes: ClassTuple,
     positive: int | None,

@@ -306,9 +306,10 @@ def _at_guarantee(decision: Decision, proven: Guarantee, *, raw: bool) -> Decisi
     It selects the same rows here, but not always among others.
     """
     cut = "threshold_raw" if raw else "threshold"
-    if getattr(decision, cut) is None:
-        return replace(decision, guarantee=proven)
-    return replace(decision, guarantee=proven, **{cut: proven.threshold})
+    changes: dict[str, Any] = {"guarantee": proven}
+    if getattr(decision, cut) is not None:
+        changes[cut] = proven.threshold
+    return replace(decision, **changes)
 
 
 def _name_positives(reference: object, pos_label: Label) -> ReferenceLike:

@@ -118,7 +118,8 @@ class TuneProblem:
         from argmetric._verbs._amounts import tune_amounts
 
         alone: dict[str, object] = {"groups": group, "confidence": self.terms}
-        alone |= {"sample_weight": self.weight} | self.settings.limits.named_limits
+        alone["sample_weight"] = self.weight
+        alone.update(self.settings.limits.named_limits)
         alone["metric, a list,"] = len(self.metrics) > 1
         refuse_for_amounts(alone)
 

@@ -31,8 +31,10 @@ _METHOD = (
 )
 _METRICS = f"{opt.METRICS} Repeat it for several metrics, each with its own rule. "
 _PLACEHOLDER = "{metric}"
-_CLASS_OPTIONS = ("coverage", "min_recall", "random_state", "min_precision")
-_CLASS_OPTIONS += ("confidence", "review")
+_CLASS_OPTIONS = (
+    *("coverage", "min_recall", "random_state"),
+    *("min_precision", "confidence", "review"),
+)
 _LIMITS = (
     "max_positives min_precision min_recall min_specificity min_npv confidence "
     "new_rows prior coverage"
@@ -130,7 +132,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
 
 
 def _tune_whole(
-    o: Arguments, source: io.Input, metrics: list[Any], how: dict[str, Any]
+    o: Arguments, source: io.Input, metrics: Any, how: dict[str, Any]
 ) -> tuple[TableRows, list[Any], list[str]]:
     """Return rows, a rule for each metric or for the costs, and notes."""
     numbers: Any = "probabilities" if o.no_label or o.one_label else "numbers"
