@@ -174,7 +174,9 @@ def test_tune_takes_the_best_cut_and_its_interval_has_the_same_origin():
     assert rule.interval[0] < rule.mean < rule.interval[1]
     assert rule.prevalence == pytest.approx(y.mean())
     assert rule.positive_rate == pytest.approx((p >= rule.threshold).mean())
-    assert am.Rule.from_dict(rule.to_dict()).threshold == rule.threshold
+    again = am.Rule.from_dict(rule.to_dict())
+    assert again.threshold == rule.threshold
+    assert again.metric == am.Utility(u.tp.mean(), -5.0, u.fn.mean(), 0.5)
 
 
 def test_weighted_f1_of_tune_is_that_of_amounts():

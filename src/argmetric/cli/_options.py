@@ -207,6 +207,11 @@ class Metrics(Options, group=METRIC):
         Positives that are no rows, as a detector has them: a count (12), a rate per
         positive among the rows (0.4), or two counts of a reference, found and missed
         (30,70). They are false negatives of the metric. Experimental.
+    amount
+        The column with what each row is worth if it is found, instead of a metric: the
+        total is maximised, less --cost-fp for each false alarm. Experimental.
+    cost_fp
+        With --amount: the cost of a false alarm.
     """
 
     metric: Annotated[NamedMetric, Parameter(help=f"{METRICS} [default: f1]")]
@@ -216,6 +221,7 @@ class Metrics(Options, group=METRIC):
         int | float | str | None,
         shown("COUNT|RATE|PAIR", converter=values.missed_positives, n_tokens=1),
     ]
+    amount: ColumnName | None
     no_label: bool
     normal: bool
     cost_fp: Amount

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
+import numpy as np
+
 from argmetric._ground.arguments import shown
 from argmetric._ground.plain import plain, restore_values
 from argmetric._ground.plugins import load_plugin, plugin_names
@@ -307,15 +309,18 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
         missed = metric.missed
         head |= {"missed": list(missed) if isinstance(missed, tuple) else missed}
         return head | {"metric": metric_to_dict(metric.metric)}
-    rows = getattr(metric, "_by_rows", False)  # of these rows: a file has the name
-    if rows or CLASSES.get(type(metric).__name__) is not type(metric):
+    if CLASSES.get(type(metric).__name__) is not type(metric):
         return {
             "class": "CustomMetric",
             "name": metric.name,
             "greater_is_better": metric.greater_is_better,
             "zero_division": plain(metric.zero_division),
         }
-    return head | {name: plain(x) for name, x in metric._parameters().items()}
+    known = metric._parameters()
+    if getattr(metric, "_by_rows", False):  # amounts of other rows: their mean is kept
+        known = {name: float(np.mean(x)) for name, x in known.items()}
+        head["name"] = metric_from_dict({**head, **known}).name
+    return head | {name: plain(x) for name, x in known.items()}
 
 
 def metric_from_dict(values: dict[str, Any]) -> Metric:

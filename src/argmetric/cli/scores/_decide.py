@@ -30,10 +30,9 @@ _NO_REFERENCE = (
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "missed rule max_positives max_per_class min_positives per_row min_precision "
-    "min_recall confidence coverage output output_format new_decisions by_group report "
-    "json jobs "
-    f"{pieces.GROUPED} resume"
+    "missed amount cost_fp rule max_positives max_per_class min_positives per_row "
+    "min_precision min_recall confidence coverage output output_format new_decisions "
+    f"by_group report json jobs {pieces.GROUPED} resume"
 )
 def decide(o: Arguments, source: io.Input) -> Answer:
     """Choose the labels that maximise the expected metric, and add them as a column.
@@ -290,8 +289,8 @@ def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "missed rule decision_column threshold coverage known overdispersion fail_under "
-    f"fail_on report json jobs {pieces.GROUPED}",
+    "missed amount cost_fp rule decision_column threshold coverage known "
+    f"overdispersion fail_under fail_on report json jobs {pieces.GROUPED}",
     exclusive="decision_column threshold rule",
 )
 def forecast(o: Arguments, source: io.Input) -> Answer:
@@ -378,8 +377,8 @@ def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any
 
 
 @verb(
-    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} missed decision_column "
-    f"score threshold fail_under json {pieces.GROUPED}",
+    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} missed amount cost_fp "
+    f"decision_column score threshold fail_under json {pieces.GROUPED}",
     exclusive="threshold decision_column",
 )
 def evaluate(o: Arguments, source: io.Input) -> Answer:

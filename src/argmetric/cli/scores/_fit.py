@@ -54,7 +54,7 @@ class _Tuning(opt.Options, group=opt.METRIC):
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
-    "zero_division missed cost_fp cost_fn average max_positives min_precision "
+    "zero_division missed amount cost_fp cost_fn average max_positives min_precision "
     "min_recall min_specificity min_npv confidence new_rows review parity gap "
     f"prior coverage seed output report json {pieces.RUNNING}",
     _Tuning,
@@ -80,7 +80,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
         All rows are normal ones, without labels, as for a detector of anomalies: with
         --min-specificity and --confidence. Experimental.
     cost_fp
-        The cost of a false alarm; with --cost-fn, instead of a metric.
+        The cost of a false alarm; with --cost-fn, instead of a metric, or --amount.
     cost_fn
         The cost of a miss; with --cost-fp, instead of a metric.
     max_positives
@@ -111,6 +111,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     if cost is not None:
         metrics = [with_missed(cost, o.missed)]
     names = ["cost"] if cost else [one.name for one in metrics]
+    names = names if o.amount is None else ["amount"]
     targets, reports = (_targets(path, names) for path in (o.output, o.report))
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
     refuse_same_file(written)
@@ -126,7 +127,8 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     for rule, target in zip(rules, reports, strict=bool(reports)):
         save(rule, target)
     notes = [*notes, *(note for rule in rules for note in _notes(rule))]
-    rows.metric = metrics[0] if len(rules) == 1 and cost is None else None
+    metric = metrics[0] if o.amount is None else rules[0].metric
+    rows.metric = metric if len(rules) == 1 and cost is None else None
     facts, plain = _lines_of(rows, rules, o), [rule.to_dict() for rule in rules]
     return Answer(rows, {"rules": plain}, facts, notes, {"output": targets})
 
@@ -150,6 +152,8 @@ def _tune_whole(
                 how |= _average_options(o)
         else:
             how |= {"pos_label": rows.positive}
+        if o.amount is not None:
+            metrics = [rows.metric]
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
         if (
             o.review and not o.one_label
@@ -210,7 +214,7 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
     if rows.way != "one" or isinstance(first, am.ReviewRule | am.ParityRule):
         return lines.lines_of(first)
     facts = lines.rule_facts(first, rows.score, rows.p, rows=where)
-    if o.cost_fp is not None:
+    if o.cost_fn is not None:
         costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"
         facts.insert(0, ("metric", f"minus the cost of all rows; {costs}"))
     sure = ", if the probabilities are right" * o.no_label
@@ -234,7 +238,7 @@ def _tune_in_pieces(
 
 def _cost(o: Arguments) -> am.Metric | None:
     """Return the metric of both costs, where they are given."""
-    if o.cost_fp is None and o.cost_fn is None:
+    if o.amount is not None or (o.cost_fp is None and o.cost_fn is None):
         return None
     if o.cost_fp is None or o.cost_fn is None:
         raise UsageError("--cost-fp and --cost-fn go together")

@@ -25,7 +25,7 @@ from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, naming, with_flags
 from argmetric.cli._report import progress
 from argmetric.cli.scores import _rows as load
-from argmetric.metrics import with_missed
+from argmetric.metrics import Utility, with_missed
 from argmetric.scale import files
 
 Way = Literal["one", "wide", "classes"]
@@ -432,11 +432,21 @@ def read_table_rows(
         rows.groups = load.load_groups(table, o.group)
     rows.use("group", o.group)
     rows.use("weight", o.weight)
+    if o.amount is not None:
+        rows.metric = _metric_of_amounts(table, o)
+        rows.use("amount", o.amount)
     if way == "classes":
         if rule is not None:
             o = o.but(metric=rule.metric.name.removeprefix("macro "))
         rows.metric = metric_of(o, way, max(len(rows.columns), 2))[0]
     return rows
+
+
+def _metric_of_amounts(table: files.Table, o: Arguments) -> Utility:
+    """Return the worth of labels by a column of amounts and by costs of errors."""
+    column = files.named_column(table, o.amount)
+    costs = (0.0 - (one or 0.0) for one in (o.cost_fp, o.cost_fn))
+    return Utility(files.numbers(table, column), *costs)
 
 
 def _scores_of(

@@ -197,7 +197,8 @@ def decision_facts(rows: TableRows, decision: Any, cuts: dict[str, float]) -> Fa
         (x, f"{number(cuts[x])} ({text.partition(' (')[2]}" if x in cuts else text)
         for x, text in lines_of(decision, "expected")
     ]
-    if rows.way != "one" or decision.threshold is not None:
+    by_rows = "amount" in rows.used
+    if rows.way != "one" or decision.threshold is not None or by_rows:
         return own
     why = "none: each group has its own cut"
     if rows.average != "groups":

@@ -409,7 +409,7 @@ def check_options(verb: str, o: Arguments) -> None:
     wide = o.scores is not None or o.labels is not None
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
     beside = "rule map reference scores report confidence joint no_label normal parity"
-    ways |= {name for name in f"{beside} group".split() if o.has(name)}
+    ways |= {name for name in f"{beside} group amount".split() if o.has(name)}
     ways |= {"saved-map"} if is_map else set()
     check(verb, ways, o)
     if o.one_label and o.prior not in (None, "estimate"):
