@@ -138,6 +138,8 @@ ReviewRule.save: REVIEW_RULE.save(**SAVED) -> A_FILE
 ReviewRule.load: loaded(am.ReviewRule, lambda: REVIEW_RULE)(**SAVED) -> A_FILE
 ParityRule.predict: PARITY_RULE.apply(p=P, groups=list("ababab"))
 ParityRule.plot: drawn(PARITY_RULE.plot)(ax=None)
+ParityRule.to_sql: PARITY_RULE.to_sql(dialect="sqlite", column=["p", "sex"])
+ParityRule.to_python: PARITY_RULE.to_python(name="decide")
 ParityRule.save: PARITY_RULE.save(**SAVED) -> A_FILE
 ParityRule.load: loaded(am.ParityRule, lambda: PARITY_RULE)(**SAVED) -> A_FILE
 ExportMixin.to_sql: RULE.to_sql(dialect="duckdb", column="p")
