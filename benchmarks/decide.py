@@ -16,5 +16,5 @@ import sys
 from harness import run_sections
 
 if __name__ == "__main__":
-    sections = "limits peers per_row per_row_expected"
+    sections = "limits peers per_row per_row_expected missed"
     sys.exit(run_sections(__doc__, sections, "decide_parts"))
