@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from search_parts import searn
+from search_parts.phrases import phrases
 
 from argmetric.search import LinearLearner, Searn, Task
 from papers_parts.claim import Estimate, Figures, declare
@@ -18,6 +19,8 @@ from papers_parts.daume2009_runs import (
     NER,
     PART,
     SMALL,
+    Judged,
+    counts,
     gain,
     judged,
     problems,
@@ -68,6 +71,48 @@ def _stacking(fast: bool) -> Figures:
 
 FIRST = "the first iteration alone, over SEARN"
 SMALL_BETA, MANY = 0.1, 45  # of the initial policy .9^45 = 0.9 % are left
+
+
+@declare("daume2009-section-5-2-independent")
+def _independent(fast: bool) -> Figures:
+    """Without other labels among the features: what further iterations change."""
+    changed, gains = [], []
+    for problem, seed in problems(SMALL, fast):
+        one = searn.fitted(problem, seed, beta=1.0, iterations=3, history=0)
+        first, last = (searn.decoded(one, problem, number) for number in (0, 2))
+        changed.append(100.0 - searn.accuracy(first, last))
+        gains.append(problem.judge(problem.gold, last))
+        gains[-1] -= problem.judge(problem.gold, first)
+    return {
+        "third iteration over the first": Estimate.of(np.array(gains)),
+        "labels that differ, %": float(np.mean(changed)),
+    }
+
+
+@declare("daume2009-section-4-line-search")
+def _line_search(fast: bool) -> Figures:
+    found = [
+        counts(one, searn.searched(one, seed)) for one, seed in problems(SMALL, fast)
+    ]
+    return {
+        "β searched, over β = 1": gain(
+            Judged(tuple(found)), judged(SMALL, fast, 5, beam=searn.BEAM)
+        )
+    }
+
+
+@declare("daume2009-section-6-1-5")
+def _chunk_at_a_time(fast: bool) -> Figures:
+    figures = {}
+    n, few = (150, 150) if fast else (1_000, None)
+    for name in ("chunk", "ner"):
+        ways = []
+        for problem in (phrases(name, n, few), searn.text(name, n, few)):
+            one = searn.fitted(problem, 0, beta=1.0, iterations=2)
+            labels = searn.decoded(one, problem, beam=searn.BEAM)
+            ways.append(Judged((counts(problem, labels),)))
+        figures[f"chunk over word at a time, {name}"] = gain(*ways)
+    return figures
 
 
 @declare("daume2009-section-4-beta")
