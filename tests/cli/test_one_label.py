@@ -188,3 +188,59 @@ def test_limits_by_class(run):
     assert "--max-per-class goes with --one-label" in alone.err
     with pytest.raises(ValueError, match=r"max_per_class has 0\.1: .* 10% as text"):
         am.classes.decide(p, "f1", classes=names, max_per_class={"cat": 0.1})
+
+
+def ordered(name, seed, n=200):
+    """Grades from 1 to 3, a column of each one's probability, and a predicted mean."""
+    rng = np.random.default_rng(seed)
+    m = np.round(rng.uniform(0.5, 3.5, n), 3)
+    y = np.clip(np.rint(m + rng.normal(0, 0.6, n)), 1, 3).astype(int)
+    p = np.exp(-1.5 * (np.arange(1, 4) - m[:, None]) ** 2)
+    p /= p.sum(axis=1, keepdims=True)
+    rows = zip(p.tolist(), m.tolist(), y.tolist(), strict=True)
+    lines = [",".join(map(repr, [*row, at, one])) for row, at, one in rows]
+    Path(name).write_text("\n".join(["p_1,p_2,p_3,m,grade", *lines, ""]))
+    return y, p, m
+
+
+def test_grades_by_probabilities_and_by_means(run, answer):
+    (known, q, x), (y, p, m) = ordered("val.csv", 0), ordered("new.csv", 1)
+    to = "--one-label", "--label", "grade"
+    metric = "--metric", "quadratic_kappa"
+    how = {"metric": "quadratic_kappa", "classes": [1, 2, 3]}
+    for columns, table, rows, given in (
+        (("--scores", "p_*"), {"p": q}, {"p": p}, p),
+        (("--mean", "m"), {"mean": x}, {"mean": m}, m),
+    ):
+        (key,) = table
+        asked = *columns, *to, *metric
+        rule = am.classes.tune(known, **table, **how)
+        found = answer("tune", "val.csv", *asked, "-o", "rule.json", "--force")
+        assert found["rules"][0]["score"] == rule.score
+        saved = am.classes.MultiClassRule.load("rule.json")
+        assert saved.apply(given).tolist() == rule.apply(given).tolist()
+        d = am.classes.decide(**rows, **how, reference=(known, table[key]))
+        out = "--reference", "val.csv", "--json", "--force", "-o", "o.csv"
+        found = json.loads(run("decide", "new.csv", *asked, *out).out)
+        assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == d.labels.tolist()
+        assert found["actual"]["score"] == float(am.classes.evaluate(y, d))
+        assert found["forecast"]["mean"] == d.forecast().mean
+        by_rule = *columns, *to, "--rule", "rule.json"
+        run("decide", "new.csv", *by_rule, *out)
+        labels = np.array(pc.read_csv("o.csv")["decision"]).tolist()
+        assert labels == rule.apply(given).tolist()
+
+
+def test_means_need_labels_that_are_numbers(run):
+    ordered("val.csv", 0)
+    Path("text.csv").write_text("m,grade\n0.2,low\n1.1,high\n")
+    ask = "--one-label", "--label", "grade", "--mean", "m"
+    for words_of, text in (
+        (("decide", "val.csv", *ask), "--mean needs labelled rows, which show how far"),
+        (("tune", "val.csv", *ask[1:]), "--mean goes with --one-label: pass it too"),
+        (("tune", "val.csv", *ask, "--scores", "p_*"), "takes the place of --scores"),
+        (("tune", "text.csv", *ask), "column 'grade' has text, and --mean is for clas"),
+    ):
+        found = run(*words_of)
+        assert found.code in (1, 2)
+        assert text in " ".join(found.err.split())

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from argmetric.classes._input import codes_of as codes_of
     from argmetric.classes._input import given_classes as given_classes
     from argmetric.classes._input import least_recalls as least_recalls
+    from argmetric.classes._means import read_means as read_means
     from argmetric.classes._monitor import ClassMonitoring as ClassMonitoring
     from argmetric.classes._monitor import monitor as monitor
     from argmetric.classes._monitor_period import ClassPeriod as ClassPeriod
@@ -81,6 +82,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
                 "given_classes",
                 "least_recalls",
             ),
+            "_means": ("read_means",),
             "_calibrators": (
                 "ClassCalibrator",
                 "ClassMatrixCalibrator",

@@ -141,6 +141,9 @@ class Columns(Options, group=COLUMNS):
         Every row has one of several classes, whose names are in the column of --label.
         --zero-division is then the score of a class that is neither true nor predicted
         [default: nan].
+    mean
+        With --one-label, in place of --scores: the column of what a regression
+        predicts, where classes are whole numbers in order.
     group
         The column of group ids (orders, queries, topics), in any order. The metric is
         then taken in each group and averaged as --average says.
@@ -171,6 +174,7 @@ class Columns(Options, group=COLUMNS):
     scores: Pattern
     labels: Pattern
     one_label: bool
+    mean: ColumnName | None
     group: Annotated[ColumnName | None, Parameter(alias="--groups")]
     label: ColumnName | None
     pos_label: Annotated[str | None, shown("VALUE")]

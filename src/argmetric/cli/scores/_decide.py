@@ -30,7 +30,7 @@ _NO_REFERENCE = (
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "missed amount cost_fp rule max_positives max_per_class min_positives per_row "
+    "mean missed amount cost_fp rule max_positives max_per_class min_positives per_row "
     "min_precision min_recall confidence coverage output output_format new_decisions "
     f"by_group report json jobs {pieces.GROUPED} resume"
 )
@@ -45,7 +45,8 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     With --rule each row is decided by itself, by a rule of `argmetric tune`, and the
     forecast is that of the labelled rows that the rule was tuned on. With
     `--scores 'p_*'` rows have several labels, each with a column of decisions. With
-    `--scores 'p_*' --one-label` each row gets one of several classes.
+    `--scores 'p_*' --one-label`, or `--mean` by a regression, each row gets one of
+    several classes.
 
     A folder or a pattern such as `'scores/*.parquet'`, and a file larger than --memory,
     are worked on in pieces; the output is then a folder with the same files.
@@ -203,7 +204,7 @@ def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
     if rows.way == "one":
         chosen = rule.applies(rows.p)
         return rule.named(chosen), chosen.astype(np.int64)
-    labels = rule.apply(rows.p)
+    labels = rule.apply(rows.p if rows.mean is None else rows.mean)
     return labels, labels
 
 

@@ -54,7 +54,8 @@ class _Tuning(opt.Options, group=opt.METRIC):
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
-    "zero_division missed amount cost_fp cost_fn average max_positives min_precision "
+    "mean zero_division missed amount cost_fp cost_fn average max_positives "
+    "min_precision "
     "min_recall min_specificity min_npv confidence new_rows review parity gap "
     f"prior coverage seed output report json {pieces.RUNNING}",
     _Tuning,
@@ -165,7 +166,10 @@ def _tune_whole(
         if o.parity is not None:
             how |= {"parity": (o.parity, rows.groups, o.gap), "groups": None}
             how["average"], rows.average = o.average, None
-        found = rows.call("tune", rows.y, rows.p, metrics, **how)
+        p = rows.p
+        if o.mean is not None:
+            how["mean"], p = p, None
+        found = rows.call("tune", rows.y, p, metrics, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)

@@ -66,6 +66,7 @@ class TableRows:
     reference: Any = None
     labelled: tuple[Any, Any] | None = None
     judged: bool = False
+    mean: Any = None  # what --mean names, where p was made of it
     prefix: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -163,6 +164,12 @@ class TableRows:
             self.calibrator = load.load_saved(o.reference, "map")
             return
         table, y, p = read_reference(o, self.score, self.columns)
+        if o.mean is not None:
+            self.mean = self.p
+            how: Any = {"classes": self.classes, "reference": (y, p)}
+            with naming(table.source):
+                call = am.classes.read_means(None, self.p, **how)
+            self.p, p = call.p, call.reference[1]
         self.labelled = self.reference = y, p
         if self.way != "classes":
             found = fit_reference(o, table, y, p)
@@ -272,6 +279,11 @@ class TableRows:
                 self.p = np.stack([column(table, name) for name in columns], axis=1)
             if way == "classes" and read:
                 self.check_sums(o.scores)
+        elif o.mean is not None:
+            self.use("score", files.named_column(table, o.mean))
+            self.p = files.numbers(table, o.mean)
+            known = self.columns or (rule.classes if rule else self._classes_of(o))
+            self.columns = dict.fromkeys(map(str, known), o.mean)
         elif way == "wide":
             self.columns = self.matching_columns(o.labels, "--labels")
         else:  # classes are those that occur
@@ -280,6 +292,20 @@ class TableRows:
             coded = [files.class_names(table, one)[1] for one in (label, decision)]
             names = load.as_classes(list(dict.fromkeys([*coded[0], *coded[1]])))
             self.columns = dict.fromkeys(map(str, sorted(names)), "")
+
+    def _classes_of(self, o: Arguments) -> list[Any]:
+        """Return the classes in order, of the labels that go with --mean."""
+        table, label = self.table, o.label
+        if o.reference is not None:
+            table, label = load.read_rows(o.reference), o.reference_label or o.label
+        label = load.find_label(table, label, taken=[o.mean])
+        found = load.as_classes(files.class_names(table, label)[1])
+        if any(isinstance(one, str) for one in found):
+            raise files.DataError(
+                f"{table.source}: column {label!r} has text, and --mean is for classes "
+                "that are whole numbers in order"
+            )
+        return sorted(found)
 
     def _order_by(self, names: Iterable[Any]) -> None:
         """Take the order of the labels of a rule, which must be the same."""
@@ -416,10 +442,10 @@ def read_table_rows(
         if way == "one":
             average = _learning.average_of(o.average, o.group)
         scores = _scores_of(rule, o, way)
-    if way == "classes" and o.scores is None and scores != "none":
+    if way == "classes" and scores != "none" and o.scores is o.mean is None:
         raise UsageError(
             "--one-label needs a column of probabilities for each class: pass them as "
-            "--scores 'p_*'"
+            "--scores 'p_*'; or a column of predicted means, as --mean COLUMN"
         )
     table = load.read_rows(source, **o.only(*READING.split()))
     rows = TableRows(table, way, metric, average, logits=bool(o.logits), judged=judged)
@@ -437,7 +463,8 @@ def read_table_rows(
         rows.use("amount", o.amount)
     if way == "classes":
         if rule is not None:
-            o = o.but(metric=rule.metric.name.removeprefix("macro "))
+            name = rule.metric.name.removeprefix("macro ").replace(" ", "_")
+            o = o.but(metric=name)
         rows.metric = metric_of(o, way, max(len(rows.columns), 2))[0]
     return rows
 

@@ -406,10 +406,15 @@ def check_options(verb: str, o: Arguments) -> None:
             "--prior estimate compares the scores with those of labelled rows: pass "
             "--reference FILE"
         )
+    if o.mean is not None and verb != "tune" and (o.reference is None or is_map):
+        raise UsageError(
+            "--mean needs labelled rows, which show how far the means are off: pass "
+            "--reference FILE"
+        )
     wide = o.scores is not None or o.labels is not None
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
     beside = "rule map reference scores report confidence joint no_label normal parity"
-    ways |= {name for name in f"{beside} group amount".split() if o.has(name)}
+    ways |= {name for name in f"{beside} group amount one_label".split() if o.has(name)}
     ways |= {"saved-map"} if is_map else set()
     check(verb, ways, o)
     if o.one_label and o.prior not in (None, "estimate"):
