@@ -1,0 +1,232 @@
+"""Measure quadratic kappa of classes in order beside rounders, and its forecasts.
+
+    python benchmarks/ordinal.py              # everything, a few minutes
+    python benchmarks/ordinal.py --quick      # a smoke run: figures mean nothing
+
+Every line is one JSON object. Points are 100 times quadratic kappa on new rows. A set
+is a column of a tabular set, cut at quantiles into classes, which the other columns
+predict. The "rounder" is the one that people copy (Nelder-Mead on cuts from 0.5, 1.5
+and so on), "ascent" climbs one cut after the other from three starts; both see the same
+labelled rows as `tune`, and round the expected class or a regression's prediction.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from harness import emit, run_sections, standard_error
+from scipy.optimize import minimize
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tabular import load
+
+import argmetric as am
+
+METRIC = "quadratic_kappa"
+RARE, EVEN, BELL = (
+    (0.5, 0.75, 0.88, 0.96),
+    (0.2, 0.4, 0.6, 0.8),
+    (0.05, 0.25, 0.75, 0.95),
+)
+FOUR, SIX = (0.6, 0.85, 0.95), (0.4, 0.65, 0.8, 0.9, 0.97)
+SETS = {  # the column that is predicted, and its quantiles
+    "magic": (0, RARE), "covtype": (0, BELL), "elec2": (2, EVEN), "letter": (12, SIX),
+    "annthyroid": (4, RARE), "mammography": (1, FOUR), "spambase": (54, RARE),
+    "shuttle": (4, BELL), "pendigits_odds": (9, SIX),
+}  # fmt: skip
+TRAIN, REFERENCE, TEST = 1000, 1000, 2000
+LABELS, BATCHES = (100, 300, 1000), (100, 500, 2000)
+CANDIDATES = 60  # cuts that the ascent tries at once
+SEED = 11
+
+
+class Case(NamedTuple):
+    """Classes, probabilities and predicted means: of labelled rows, and of new ones."""
+
+    name: str
+    model: str
+    known: tuple[np.ndarray, np.ndarray, np.ndarray]
+    new: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def models() -> dict[str, tuple[Any, Any]]:
+    scaled = StandardScaler()
+    return {
+        "logistic": (
+            make_pipeline(scaled, LogisticRegression(max_iter=300)),
+            make_pipeline(scaled, Ridge()),
+        ),
+        "forest": (
+            RandomForestClassifier(60, min_samples_leaf=2, random_state=0),
+            RandomForestRegressor(60, min_samples_leaf=3, random_state=0),
+        ),
+        "boosting": (
+            HistGradientBoostingClassifier(max_iter=25, random_state=0),
+            HistGradientBoostingRegressor(max_iter=40, random_state=0),
+        ),
+    }
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    for name, (column, quantiles) in itertools.islice(SETS.items(), 1 if quick else 9):
+        rng = np.random.default_rng(SEED)
+        X = load(name).X
+        X = X[rng.permutation(X.shape[0])[: TRAIN + REFERENCE + TEST]]
+        target = X[:, column] + 1e-9 * rng.random(X.shape[0])
+        y = np.searchsorted(np.quantile(target, quantiles), target)
+        X, ends = np.delete(X, column, axis=1), [TRAIN, TRAIN + REFERENCE]
+        fit, known, new = np.split(np.arange(y.size), ends)
+        for model, (classifier, regression) in models().items():
+            p = classifier.fit(X[fit], y[fit]).predict_proba(X)
+            m = regression.fit(X[fit], y[fit]).predict(X)
+            yield Case(name, model, *((y[a], p[a], m[a]) for a in (known, new)))
+
+
+def kappa(y: np.ndarray, z: np.ndarray) -> float:
+    return float(am.classes.evaluate(y, z, METRIC))
+
+
+def rounded(x: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    return np.searchsorted(np.sort(cuts), x, side="right")
+
+
+def rounder(y: np.ndarray, x: np.ndarray, count: int) -> np.ndarray:
+    """Cuts of Nelder and Mead from 0.5, 1.5 and so on, as people copy them."""
+    score = am.classes.score_of_counts  # checks nothing: thousands of calls
+    metric, names = am.metrics.get_class_metric(METRIC, n_classes=count), range(count)
+
+    def loss(cuts: np.ndarray) -> float:
+        cells = np.bincount(y * count + rounded(x, cuts), minlength=count * count)
+        return -float(score(cells.reshape(count, count), tuple(names), metric))
+
+    return np.asarray(
+        minimize(loss, np.arange(count - 1) + 0.5, method="nelder-mead").x
+    )
+
+
+def ascent(y: np.ndarray, x: np.ndarray, count: int) -> np.ndarray:
+    """Cuts climbed one after the other from rounding, prevalences and a stretch."""
+    metric = am.metrics.get_class_metric(METRIC, n_classes=count)
+    middles = np.unique(np.quantile(x, np.linspace(0, 1, CANDIDATES + 1)))
+    half = np.arange(count - 1) + 0.5
+    shares = np.cumsum(np.bincount(y, minlength=count))[:-1] / y.size
+    best, cuts = -1.0, half
+    for start in (half, np.quantile(x, shares), y.mean() + 0.8 * (half - y.mean())):
+        tried, value = np.sort(start), -1.0
+        while True:
+            before = value
+            for j in range(count - 1):
+                trials = np.tile(tried, (middles.size, 1))
+                trials[:, j] = middles
+                trials = np.vstack([tried, np.sort(trials, axis=1)])
+                z = (x[:, None, None] >= trials).sum(axis=2)
+                cells = (y[:, None] * count + z) + np.arange(len(trials)) * count**2
+                tables = np.bincount(cells.ravel(), minlength=len(trials) * count**2)
+                scores = metric.score(tables.reshape(-1, count, count).astype(float))
+                tried, value = trials[scores.argmax()], float(scores.max())
+            if value <= before + 1e-12:
+                break
+        if value > best:
+            best, cuts = value, tried
+    return cuts
+
+
+def labelled(case: Case, m: int) -> tuple[np.ndarray, ...]:
+    """The first m of the labelled rows."""
+    return tuple(part[:m] for part in case.known)
+
+
+def decide(*, quick: bool) -> None:
+    """Points of every way, and of ours less the better rounder."""
+    lines: list[tuple[Case, int, dict[str, float]]] = []
+    for case, m in itertools.product(cases(quick), LABELS[:1] if quick else LABELS):
+        (y, p, x), (truth, P, X) = labelled(case, m), case.new
+        count = P.shape[1]
+        steps, names = np.arange(count), range(count)
+        e, E = p @ steps, P @ steps
+        how: Any = {"classes": names}
+        tuned: Any = {"n_bootstrap": 0, "cv": None, **how}
+        answers = {
+            "most probable": P.argmax(axis=1),
+            "rounded": np.rint(E).astype(int),
+            "rounder": rounded(E, rounder(y, e, count)),
+            "ascent": rounded(E, ascent(y, e, count)),
+            "tune": am.classes.tune(y, p, METRIC, **tuned).apply(P),
+            "decide": am.classes.decide(P, METRIC, reference=(y, p), **how).labels,
+            "mean: rounded": np.clip(np.rint(X), 0, count - 1).astype(int),
+            "mean: rounder": rounded(X, rounder(y, x, count)),
+            "mean: ascent": rounded(X, ascent(y, x, count)),
+            "mean: tune": am.classes.tune(y, mean=x, metric=METRIC, **tuned).apply(X),
+            "mean: decide": am.classes.decide(
+                mean=X, metric=METRIC, reference=(y, x), **how
+            ).labels,
+        }
+        scores = {name: 100 * kappa(truth, z) for name, z in answers.items()}
+        lines.append((case, m, scores))
+    for name in lines[0][2]:
+        emit("decide", name, float(np.mean([s[name] for _, _, s in lines])), "points")
+    keys: dict[str, Callable[[Case, int], Any]] = {
+        "all": lambda case, m: "all",
+        "labels": lambda case, m: m,
+        "model": lambda case, m: case.model,
+        "set": lambda case, m: case.name,
+    }
+    for before, ours in itertools.product(("", "mean: "), ("decide", "tune")):
+        aim = (">=", 2.0 if ours == "decide" else 1.4)
+        for key, of in keys.items():
+            for value in dict.fromkeys(of(case, m) for case, m, _ in lines):
+                some = [s for case, m, s in lines if of(case, m) == value]
+                for other in ("rounder", "ascent"):
+                    gains = [s[before + ours] - s[before + other] for s in some]
+                    what = f"{before}{ours} less {other}"
+                    told = {"standard_error": standard_error(gains), "n": len(gains)}
+                    target = aim if key == "all" and other == "ascent" else None
+                    mean = float(np.mean(gains))
+                    emit("decide", what, mean, "points", target, **{key: value}, **told)
+
+
+def coverage(*, quick: bool) -> None:
+    """How often 90 % intervals of forecasts hold, and on which side they fail."""
+    lines: list[tuple[tuple[Any, ...], int]] = []
+    errors = []
+    for case, m in itertools.product(cases(quick), LABELS[:1] if quick else LABELS):
+        (y, p, x), (truth, P, X) = labelled(case, m), case.new
+        for n, by_mean in itertools.product(BATCHES, (False, True)):
+            rows = slice(0, n)
+            known: Any = {"mean": X[rows]} if by_mean else {"p": P[rows]}
+            pair = (y, x) if by_mean else (y, p)
+            how: Any = {"reference": pair, "classes": range(P.shape[1])}
+            decision = am.classes.decide(metric=METRIC, **known, **how)
+            forecast = decision.forecast()
+            score = kappa(truth[rows], decision.labels)
+            side = int(score > forecast.interval.high) - int(
+                score < forecast.interval.low
+            )
+            kind = "mean" if by_mean else "p"
+            lines.append((("all", case.name, case.model, m, n, kind), side))
+            errors.append(forecast.mean - score)
+    emit("coverage", "mean less score", 100 * float(np.mean(errors)), "points")
+    for i, key in enumerate(("all", "set", "model", "labels", "rows", "input")):
+        for value in dict.fromkeys(one[i] for one, _ in lines):
+            sides = np.array([side for one, side in lines if one[i] == value])
+            told = {key: value, "n": sides.size}
+            told |= {
+                "below": float((sides < 0).mean()),
+                "above": float((sides > 0).mean()),
+            }
+            target = (">=", 0.9 if key == "all" else 0.85)
+            emit("coverage", "inside", float((sides == 0).mean()), "", target, **told)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_sections(__doc__, {"decide": decide, "coverage": coverage}))
