@@ -205,3 +205,21 @@ def test_large_budgets_are_within_their_bound():
     relaxed = gain[order][:whole].sum() + gain[order][whole]
     assert relaxed >= d.expected >= gain[order][:whole].sum() - 1e-9
     assert d.gap < 1e-3
+
+
+def test_forecasts_with_a_reference_contain_the_worth():
+    rng = np.random.default_rng(10)
+    inside, widths = [], []
+    for _ in range(60):
+        p = rng.beta(1, 4, 900)
+        y = (rng.random(900) < p**1.3).astype(int)  # too high until recalibrated
+        amount = rng.lognormal(1, 0.5, 600)
+        u = am.Utility(tp=amount, fp=-2.0)
+        f = am.decide(p[300:], u, reference=(y[:300], p[:300])).forecast()
+        labels = am.decide(p[300:], u, reference=(y[:300], p[:300])).labels
+        low, high = f.interval
+        inside.append(low <= am.evaluate(y[300:], labels, u) <= high)
+        given = f.interval_given_calibrator
+        widths.append((high - low) / (given[1] - given[0]))
+    assert np.mean(inside) >= 0.8
+    assert np.mean(widths) > 1.1

@@ -28,8 +28,8 @@ def amounts_pmf(
     metric: Utility, p: Floats, q: Floats, selected: Booleans
 ) -> tuple[ScorePMF, float]:
     """Return the distribution of the total of one vector, and its largest error."""
-    tp, fp, fn, tn = metric._by_row(p.size)
-    weight = np.where(selected, tp - fp, fn - tn)
+    _, fp, _, tn = metric._by_row(p.size)
+    weight = metric._weights(selected)
     start = float(np.where(selected, fp, tn).sum())
     mean = start + float(np.sum(weight * p))
     std = np.abs(weight) * np.sqrt(p * q)

@@ -242,9 +242,14 @@ def _distribution(
         notes: tuple[str, ...] = ()
         if error > 0.0:
             notes = (f"the distribution's probabilities err by at most {error:.2g}",)
-        if uncertain:
-            notes += ("the calibrator is taken as exact; the interval is conditional",)
-        return pmf, float(p.sum()), None, notes
+        given = None
+        if calibrator is not None and uncertain:
+            from argmetric._forecast.posterior_score import shifted_total
+
+            given = central_interval(pmf.values, pmf.probabilities, coverage)
+            weight = batch.metric._weights(batch.selected)
+            pmf = shifted_total(batch, calibrator, pmf, weight)
+        return pmf, float(p.sum()), given, notes
     if calibrator is not None and uncertain:
         from argmetric._forecast.posterior_score import posterior_pmf
 

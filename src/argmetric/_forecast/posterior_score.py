@@ -62,6 +62,18 @@ def posterior_pmf(
     return _mix_shifted(base, moves, sample.ends()), base, positives
 
 
+def shifted_total(
+    batch: Batch, calibrator: Calibrator, base: ScorePMF, weight: Floats
+) -> ScorePMF:
+    """Return the distribution of Σ weight·Y, shifted as its mean is in each draw."""
+    bins = ScoreBins.of(batch.odds, batch.selected, batch.known, calibrator)
+    p = Posterior(calibrator).probabilities(bins, batch.prior, batch.n, draws=MOVES)
+    open_weight = np.where(np.isnan(batch.known), weight, 0.0)
+    total = np.bincount(bins.place, open_weight, len(p))
+    moves = total @ (p - fitted_probabilities(batch, bins, calibrator))
+    return _mix_shifted(base, moves.tolist(), (-math.inf, math.inf))
+
+
 def fitted_probabilities(
     batch: Batch, bins: ScoreBins, calibrator: Calibrator
 ) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_number
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Booleans, Floats
 from argmetric._ground.validation import to_floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
 from argmetric.metrics._forms import (
@@ -319,6 +319,11 @@ class Utility(Metric):
                     f"{n:,} rows"
                 )
         return tuple(np.broadcast_to(getattr(self, name), (n,)) for name in _CELLS)
+
+    def _weights(self, selected: Booleans) -> Floats:
+        """Return what each row adds if it is positive, given which are selected."""
+        tp, fp, fn, tn = self._by_row(selected.size)
+        return np.where(selected, tp - fp, fn - tn)
 
     @property
     def name(self) -> str:
