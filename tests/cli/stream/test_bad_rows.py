@@ -153,6 +153,16 @@ def test_a_piece_may_have_short_rows_alone(run, monkeypatch):
     assert (summary["rows"], summary["skipped"]) == (3, 21)
 
 
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_key_that_a_piece_lacks_is_empty(run, monkeypatch, size):
+    monkeypatch.setattr(_read, "BLOCK_BYTES", size)
+    write("rows.jsonl", [*GOOD["jsonl"], '{"y":1,"a":1}', GOOD["jsonl"][0]])
+    run("rows.jsonl").failed(1, "rows.jsonl: column 'b', row 3 is empty")
+    ended = run("rows.jsonl", "--on-error", "skip", "--json")
+    (error,) = json.loads(ended.out)["errors"]
+    assert "rows.jsonl: column 'b', row 3 is empty" in error
+
+
 def test_a_quote_that_never_closes_spoils_one_line(run):
     write("rows.csv", ["y,a", "1,1", '0,"2', "0,3", '1,"4"', "0,5"])
     ended = run("rows.csv", "--on-error", "skip", "-o", "out.jsonl", "--json")

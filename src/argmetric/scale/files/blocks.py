@@ -298,15 +298,18 @@ class LabelledRows:
         assert self.layout is not None
         at = int(np.searchsorted(places, place))
         columns = table.columns.slice(at, 1)
+        for name in self.layout.names:
+            if name not in table.names:  # a key that no row of this block has
+                columns = columns.append_column(name, pa.nulls(1))
         alone = replace(table, columns=columns, first=self.rows + place, aside={})
         drop = (
             f"; {marked('drop')} leaves columns out" if self._asked[2] is None else ""
         )
         for name in self.layout.names:
             try:
-                numbers(alone, named_column(alone, name))
+                numbers(alone, name)
             except DataError as error:
-                if name in table.names and pa.types.is_nested(columns[name].type):
+                if pa.types.is_nested(columns[name].type):
                     cell = repr(str(columns[name][0].as_py()))
                     return f"{row}column {name!r}: {cell} is not a number{drop}"
                 return f"{error}{drop}"
