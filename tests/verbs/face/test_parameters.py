@@ -97,11 +97,12 @@ def test_limits_are_keywords_that_the_help_names():
         )
 
 
-def test_decide_has_seventeen_parameters_in_one_order():
+def test_decide_has_eighteen_parameters_in_one_order():
     assert list(parameters("decide")) == [
         *("p", "metric", "groups", "average", "zero_division", "min_positives"),
-        *("max_positives", "min_precision", "min_recall", "budget", "per_row"),
-        *("confidence", "reference", "prior", "logits", "pos_label", "n_jobs"),
+        *("max_positives", "min_precision", "min_recall", "missed", "budget"),
+        *("per_row", "confidence", "reference", "prior", "logits", "pos_label"),
+        "n_jobs",
     ]
 
 

@@ -153,8 +153,8 @@ def decide(
         The limits hold for new rows with this probability, which the rows of
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
     reference : pair (y, p) or Calibrator, optional
-        Labels and scores of rows not trained on, or a fitted calibrator: `p` is
-        recalibrated first. `threshold` is on that, `threshold_raw` on raw `p`.
+        Labels and scores of rows that the model was not trained on, or a fitted
+        calibrator. `p` is recalibrated first; `threshold_raw` is on raw `p`.
     prior : float or "estimate", optional
         The current prevalence: a constant is added to all log-odds to meet it.
         "estimate" finds it by `reference`, if each class has the scores it had.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -11,26 +10,47 @@ import numpy as np
 
 from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._ground.arguments import (
-    check_count,
+    check_count as check_count,
+)
+from argmetric._ground.arguments import (
     check_flag,
     check_label,
-    check_share,
     refuses,
-    shown,
 )
-from argmetric._ground.groups import code_groups
-from argmetric._ground.labels import binary_labels, label_array, one_per_row
-from argmetric._ground.types import AnyArray, ArrayLike, Floats, Label, ReferenceLike
+from argmetric._ground.arguments import (
+    check_share as check_share,
+)
+from argmetric._ground.arguments import (
+    shown as shown,
+)
+from argmetric._ground.groups import code_groups as code_groups
+from argmetric._ground.labels import binary_labels
+from argmetric._ground.labels import label_array as label_array
+from argmetric._ground.labels import one_per_row as one_per_row
+from argmetric._ground.types import AnyArray as AnyArray
+from argmetric._ground.types import ArrayLike, Floats, Label, ReferenceLike
 from argmetric._ground.validation import (
-    check_choice,
-    check_length,
-    check_scores,
-    check_weight,
+    check_choice as check_choice,
+)
+from argmetric._ground.validation import (
+    check_length as check_length,
+)
+from argmetric._ground.validation import (
+    check_scores as check_scores,
+)
+from argmetric._ground.validation import (
+    check_weight as check_weight,
+)
+from argmetric._ground.validation import (
     is_sparse,
-    place,
     read_scores,
-    to_floats,
     warn_of_scale,
+)
+from argmetric._ground.validation import (
+    place as place,
+)
+from argmetric._ground.validation import (
+    to_floats as to_floats,
 )
 from argmetric._verbs._binomial import binomial_cdf as binomial_cdf
 from argmetric._verbs._binomial import fewest_rows as fewest_rows
@@ -42,6 +62,15 @@ from argmetric._verbs._certify import certify_limit as certify_limit
 from argmetric._verbs._certify import population_words as population_words
 from argmetric._verbs._parity import gap_interval as gap_interval
 from argmetric._verbs._parity import gap_within as gap_within
+from argmetric._verbs.tune._arguments import LOGITS as LOGITS
+from argmetric._verbs.tune._arguments import check_group as check_group
+from argmetric._verbs.tune._arguments import check_p as check_p
+from argmetric._verbs.tune._arguments import check_row_weight as check_row_weight
+from argmetric._verbs.tune._arguments import check_settings as check_settings
+from argmetric._verbs.tune._arguments import column_of_labels as column_of_labels
+from argmetric._verbs.tune._arguments import listed_metrics as listed_metrics
+from argmetric._verbs.tune._arguments import mapped_scores as mapped_scores
+from argmetric._verbs.tune._arguments import population_scores as population_scores
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
@@ -59,7 +88,7 @@ from argmetric._verbs.tune._other_rules import (
 from argmetric._verbs.tune._other_rules import check_rows as check_rows
 from argmetric._verbs.tune._parity_rule import RATES as RATES
 from argmetric._verbs.tune._parity_rule import ParityRule as ParityRule
-from argmetric._verbs.tune._parity_rule import read_parity, tune_parity
+from argmetric._verbs.tune._parity_search import read_parity, tune_parity
 from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT
 from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
@@ -96,133 +125,8 @@ from argmetric.metrics import (
 )
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.calibrator import Calibrator
+    from argmetric._calibrate.calibrator import Calibrator as Calibrator
 
-LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"
-
-
-def listed_metrics(
-    metrics: Sequence[MetricLike], zero_division: float | None
-) -> list[Metric]:
-    """Return several metrics by name."""
-    if not metrics:
-        raise ValueError("metric is an empty list: name at least one metric")
-    own = [get_metric(one) for one in metrics]
-    found = [one.with_zero_division(zero_division) for one in own]
-    if zero_division is not None and not any(
-        one._obeys(float(zero_division)) for one in own
-    ):
-        get_metric(own[0], zero_division=zero_division)  # refuses what changes nothing
-    names = [one.name for one in found]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(
-            f"two metrics are called {twice[0]!r}, and rules are found by name: name a "
-            "function of your own with CustomMetric(function, name=...)"
-        )
-    return found
-
-
-def check_p(p: object, *, logits: bool = True) -> Floats:
-    """Return finite scores of one or two dimensions; probabilities for a calibrator."""
-    scores = read_scores(p, "p", logits=logits, hint=LOGITS)
-    if scores.ndim not in (1, 2):
-        raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
-    if scores.size == 0:
-        raise ValueError("p is empty: there is nothing to tune on")
-    if not (math.isfinite(scores.max()) and math.isfinite(scores.min())):
-        index = int(np.flatnonzero(np.isinf(scores.ravel()))[0])
-        where = place(index, scores.shape)
-        raise ValueError(
-            f"p is {scores.ravel()[index]:g} at {where}: scores must be finite, clip "
-            "them first"
-        )
-    return scores
-
-
-def mapped_scores(calibrator: Calibrator, scores: Floats) -> Floats:
-    """Return calibrated scores, checked."""
-    mapped = to_floats(calibrator.apply(scores), "calibrated p")
-    if mapped.shape != scores.shape:
-        raise ValueError(
-            f"the calibrator gives shape {mapped.shape} for p of shape {scores.shape}"
-        )
-    return check_scores(mapped, "calibrated p", logits=False)
-
-
-def column_of_labels(y: object, n: int) -> AnyArray:
-    """Return one label per row."""
-    if is_sparse(y):
-        raise TypeError("y must be dense: pass y.toarray()")
-    array = one_per_row(label_array(y), "y")
-    check_length(array, "y", n)
-    return array
-
-
-def check_row_weight(sample_weight: object, n: int) -> Floats | None:
-    """Return one weight per row; refuse weights that are all 0."""
-    weight = check_weight(sample_weight, (n,))
-    if weight is not None and not weight.any():
-        raise ValueError("sample_weight is 0 on every row")
-    return weight
-
-
-def check_group(groups: object, n: int, average: object) -> Group | None:
-    """Return the coded groups and whether their mean counts; None without groups."""
-    if groups is None:
-        if average is not None:
-            raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
-        return None
-    check_choice(
-        "groups" if average is None else average, "average", ("groups", "pooled")
-    )
-    coded = code_groups(groups, n)
-    return Group(coded.codes, coded.count, average != "pooled")
-
-
-def population_scores(
-    settings: Settings, groups: object, pos_label: object, scores: Floats
-) -> Floats:
-    """Return the checked column p of a call without labels; refuse floors."""
-    if scores.ndim != 1:
-        raise ValueError(
-            "without labels (y is None) p must be one column of probabilities, such as "
-            "p[:, 1]"
-        )
-    scores = check_scores(scores, "p", logits=False, hint=LOGITS)
-    if settings.limits.named_limits:
-        names = [*settings.limits.named_limits]
-        words = ("needs", "it") if len(names) == 1 else ("need", "them")
-        raise ValueError(
-            "{} {} labels in tune(), and y is None; decide() obeys {}".format(
-                ", ".join(names), *words
-            )
-        )
-    if groups is not None or pos_label is not None:
-        name = "groups" if groups is not None else "pos_label"
-        raise ValueError(f"{name} needs labels in tune(); y is None")
-    return scores
-
-
-def check_folds(cv: object) -> int:
-    count = 0 if cv is None else check_count(cv, "cv")
-    if count == 1:
-        raise ValueError("cv must be at least 2 folds, or None, not 1")
-    return count
-
-
-def seed_of(random_state: object) -> np.random.SeedSequence:
-    """Return a seed: fixed for a number, fresh for None, drawn from a generator."""
-    if random_state is None:
-        return np.random.SeedSequence()
-    if isinstance(random_state, np.random.Generator):
-        return np.random.SeedSequence(int(random_state.integers(2**63)))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.SeedSequence(int(random_state.randint(2**31)))
-    return np.random.SeedSequence(check_count(random_state, "random_state"))
-
-
-MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
 Tuned = Rule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
@@ -312,7 +216,6 @@ def tune(
     groups: ArrayLike | None = None,
     average: RuleAverage | None = None,
     zero_division: float | None = None,
-    missed: MissedLike | list[int] | None = None,
     sample_weight: ArrayLike | None = None,
     confidence: float | None = None,
     new_rows: int | ArrayLike | None = None,
@@ -348,9 +251,7 @@ def tune(
         With groups: their mean (default), or all rows pooled. For a matrix: a rule per
         label (default), or one for all cells or for the mean over rows.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's; with nan such cuts are left out.
-    missed : int, float, pair or list, optional
-        Positives that are no rows, as for `decide`; a list has one a label.
+        Value of 0/0, by default the metric's own; with nan such cuts are left out.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
     confidence : float, optional
@@ -384,7 +285,8 @@ def tune(
         - ``min_precision=0.9``, ``min_recall``, ``min_specificity``, ``min_npv``;
         - ``max_positives="5%"``, ``min_positives``: a count, or a share of the rows;
         - ``budget=(cost, most)``: of each row, and of all predicted positives;
-        - ``parity=("recall", groups, gap)``: a `ParityRule`, experimental.
+        - ``parity=("recall", groups, gap)``: a `ParityRule`, experimental;
+        - ``missed``: positives that are no rows, as for `decide`, or one a label.
 
     Returns
     -------
@@ -410,6 +312,7 @@ def tune(
     review = check_flag(review, "review")
     check_ask(ask, review=review)
     kept: dict[str, Any] = {**limits}
+    missed = kept.pop("missed", None)
     y, p = _rows_to_tune(y, p, normal, confidence, kept)
     metrics = _read_metrics(metric, zero_division)
     budget, parity = kept.pop("budget", None), kept.pop("parity", None)
@@ -634,21 +537,3 @@ def _refuse_budget(y: object, scores: Floats, confidence: object) -> None:
             "budget has no guarantee: costs of new rows are not known; pass "
             "max_positives as a share with confidence"
         )
-
-
-def check_settings(
-    limits: RuleLimits,
-    n_bootstrap: int,
-    coverage: float,
-    *,
-    cv: int | None,
-    random_state: object,
-) -> Settings:
-    """Return the checked options of `tune`."""
-    return Settings(
-        limits,
-        check_count(n_bootstrap, "n_bootstrap", high=MOST_SAMPLES),
-        check_share(coverage, "coverage"),
-        check_folds(cv),
-        seed_of(random_state),
-    )

@@ -19,7 +19,7 @@ from argmetric._ground.groups import narrow_integers
 from argmetric._ground.odds import can_pack, sort_labelled
 from argmetric._ground.types import AnyArray, ArrayLike, Booleans, Floats, Integers
 from argmetric._verbs.decide import read_budget, threshold_between
-from argmetric.metrics import Metric
+from argmetric.metrics import Metric, MissedLike
 
 CUTS_AT_ONCE = 1 << 16  # cuts that are scored at a time
 
@@ -263,10 +263,13 @@ class TuneLimits(CutLimits, total=False):
         The cost of each row, and the most that the predicted positives may cost.
     parity : tuple (rate, groups, gap) or None
         "recall" or "selection_rate", the group of each row, and the largest difference.
+    missed : int, float, pair, list or None
+        Positives that are no rows; a list has one a label.
     """
 
     budget: tuple[ArrayLike, float] | None
     parity: tuple[str, ArrayLike, float] | None
+    missed: MissedLike | list[int] | None
 
 
 @dataclass(frozen=True)
