@@ -197,6 +197,12 @@ argmetric.MetricClassifier:
     estimator=LogisticRegression(), metric="f1", calibration="platt", cv=2,
     max_positives=20, average="pooled", pos_label=1, random_state=0,
     sample_weight=[1, 2] * 12, groups=list("aabbcc") * 4, **LIMITS)
+argmetric.train.FrankWolfeClassifier:
+    fitted(am.train.FrankWolfeClassifier, X, X_Y, "sample_weight", "groups")(
+    estimator=LogisticRegression(), metric="f1", oracle="plug-in", algorithm="auto",
+    min_recall=0.1, min_precision=0.1, parity=("recall", 0.9), randomised=False,
+    calibration="platt", cv=2, max_iter=2, pos_label=1, zero_division=0.0,
+    random_state=0, verbose=0, sample_weight=[1, 2] * 12, groups=list("aabbcc") * 4)
 argmetric.MetricLogisticRegression:
     fitted(am.MetricLogisticRegression, X, X_Y, "sample_weight")(
     metric="f1", objective="soft", C=1.0, gamma=1.0, fit_intercept=True, n_restarts=1,
@@ -229,7 +235,7 @@ Decision.curve_of: DECISION.curve_of(group="a")
 Decision.to_frame: DECISION.to_frame(backend="pandas")
 Report.render: am.report(RULE).render(format="md")
 argmetric.report: page_of(result="a decision", y=Y, pos_label=1, coverage=0.8,
-    reference=(Y, P))
+    reference=(Y, P)) -> {"reference": r"reference|\bp\b|\by\b"}
 Forecast.cdf: FORECAST.cdf(x=0.5)
 Forecast.probability_below: FORECAST.probability_below(x=0.5)
 Forecast.quantile: FORECAST.quantile(q=0.5)

@@ -36,6 +36,11 @@ def wrapped():
 
 
 @functools.cache
+def mixed():
+    return am.train.FrankWolfeClassifier(cv=2, max_iter=2).fit(X, X_Y)
+
+
+@functools.cache
 def logistic():
     return am.MetricLogisticRegression(n_restarts=1, max_iter=5).fit(X, X_Y)
 
@@ -170,6 +175,12 @@ forecast, a reference: am.forecast(p=P, labels=Y, average=None,
 Report.save: am.report(RULE).save(path="page.html", format="html") -> A_FILE
 MetricClassifier.fit: am.MetricClassifier(LogisticRegression(), cv=2).fit(X=X, y=X_Y,
     sample_weight=[1, 2] * 12, groups=list("aabbcc") * 4) -> ROWS
+FrankWolfeClassifier.fit: am.train.FrankWolfeClassifier(LogisticRegression(), cv=2,
+    parity=("recall", 0.9), max_iter=2).fit(X=X, y=X_Y, sample_weight=[1, 2] * 12,
+    groups=list("aabbcc") * 4) -> ROWS
+FrankWolfeClassifier.predict: method(mixed, "predict")(X=X) -> ROWS
+FrankWolfeClassifier.score: method(mixed, "score")(X=X, y=X_Y,
+    sample_weight=[1, 2] * 12) -> ROWS
 MetricClassifier.predict: method(wrapped, "predict")(X=X) -> ROWS
 MetricClassifier.score: method(wrapped, "score")(X=X, y=X_Y, sample_weight=[1, 2] * 12)
     -> ROWS

@@ -88,9 +88,7 @@ def test_an_option_of_a_command_is_added_in_two_files(package):
     text = command.read_text(encoding="utf-8")
     assert text.count("seed output report json") == 1
     text = text.replace("seed output report json", "seed output report loud json")
-    line = (
-        "    cost, way = _cost(o), layout.way_of(o)\n    metrics = _metrics(o, way)\n"
-    )
+    line = "    cost, way = _cost(o), layout.way_of(o)\n"
     assert text.count(line) == 1
     command.write_text(text.replace(line, f"{line}    print('LOUD' * o.loud)\n"))
     (folder.parent / "rows.csv").write_text("score,label\n.9,1\n.8,1\n.2,0\n.1,0\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_MOVES = {"decide": 24, "forecast": 29, "evaluate": 12, "tune": 45}
+MOST_MOVES = {"decide": 27, "forecast": 31, "evaluate": 14, "tune": 45}
 MOST_LINES = 450  # of code in a file of the package
 MOST_TEST_LINES = 600
 

@@ -152,7 +152,7 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
     >>> reference = y[first], p[first], g[first]
     >>> m = am.monitor(p[new], rule, groups=g[new], reference=reference)
     >>> round(m.periods[0].forecast, 2), m.alarms
-    (0.0, ())
+    (0.03, ())
     """
 
     _what: ClassVar[str] = "parity monitoring"

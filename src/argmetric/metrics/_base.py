@@ -282,6 +282,7 @@ class Metric:
         if zero_division is None:
             return self
         number = isinstance(zero_division, int | float | np.number)
+        number = number and not isinstance(zero_division, np.timedelta64)
         if number and zero_division in (0, 1) and not self._obeys(float(zero_division)):
             return self
         if type(zero_division) is float and is_lasting(self):

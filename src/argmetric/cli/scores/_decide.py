@@ -71,7 +71,9 @@ def decide(o: Arguments, source: io.Input) -> Answer:
         )
     if pieces.works_in_pieces("decide", o, source):
         return _decide_pieces(o, source)
-    review = am.ReviewRule, am.classes.ClassReviewRule
+    review: tuple[type, ...] = ()  # classes load much: only where there is a rule
+    if o.rule is not None:
+        review = am.ReviewRule, am.classes.ClassReviewRule
     rows, rule = _read(o, source, am.ParityRule, *review)
     names, decision = rows.column_names(o.new_decisions), None
     gap: dict[str, Any] = {}  # between the groups of a rule
