@@ -48,6 +48,21 @@ def _bin(state_ptr, bits, low, shift, BINS: tl.constexpr):
 
 
 @triton.jit
+def _two_bins(at, inside, BINS: tl.constexpr):
+    """Return the lowest and highest bin of items as one number, and their counts.
+
+    The number is -1 where a third bin has items. Items of one bin wait for each other
+    where they are added one by one, and those of a sure mask have one or two.
+    """
+    high = tl.max(tl.where(inside, at, 0), 0)
+    low = tl.min(tl.where(inside, at, high), 0)
+    of_high = tl.sum((inside & (at == high)).to(tl.int32), 0)
+    of_low = tl.sum((inside & (at == low) & (low < high)).to(tl.int32), 0)
+    third = tl.sum(inside.to(tl.int32), 0) > of_high + of_low
+    return tl.where(third, -1, low + BINS * high), of_low, of_high
+
+
+@triton.jit
 def _larger(a, b):
     return tl.maximum(a, b)
 
@@ -84,6 +99,7 @@ def scan_rows(
     sums = tl.zeros((16,), dtype=tl.float64)
     bin_ptr += row * BINS
     if LEVEL == 0:
+        bins = tl.arange(0, BINS)
         count = tl.zeros((BINS,), dtype=tl.int32)
         for step in range(STEPS):
             place = begin + step * BLOCK + tl.arange(0, BLOCK)
@@ -97,8 +113,12 @@ def scan_rows(
             if KIND >= 3:
                 x = tl.where(inside, 1.0 - x, 0.0)
                 sums += _powers(x, x, POWERS, 2 * POWERS)
-            count += tl.histogram(tl.where(inside, at, BINS - 1), BINS)
-        bins = tl.arange(0, BINS)
+            of_two, count_low, count_high = _two_bins(at, inside, BINS)
+            if of_two >= 0:
+                count += tl.where(bins == of_two % BINS, count_low, 0)
+                count += tl.where(bins == of_two // BINS, count_high, 0)
+            else:
+                count += tl.histogram(tl.where(inside, at, BINS - 1), BINS)
         keep = (bins < BINS - 1) & (count > 0)
         tl.atomic_add(bin_ptr + bins, count, mask=keep, sem="relaxed")
     else:
@@ -118,9 +138,15 @@ def scan_rows(
                 mass += tl.where(above, p, 0.0).to(tl.float64)
                 inside = (bits >= low) & (bits < high)
                 at = _bin(state_ptr, bits, low, shift, BINS)
-                # Sure pixels are in the last bin, where they would wait for each other
-                last = tl.max(tl.where(inside, at, 0), 0)
-                if tl.sum((inside & (at == last)).to(tl.int32), 0) > CROWDED:
+                of_two, count_low, count_high = _two_bins(at, inside, BINS)
+                if of_two >= 0:
+                    to_ptr = bin_ptr + of_two % BINS
+                    tl.atomic_add(to_ptr, count_low, mask=count_low > 0, sem="relaxed")
+                    to_ptr = bin_ptr + of_two // BINS
+                    tl.atomic_add(
+                        to_ptr, count_high, mask=count_high > 0, sem="relaxed"
+                    )
+                elif count_high > CROWDED:
                     many = tl.sum(inside.to(tl.int32), 0)
                     count = tl.histogram(tl.where(inside, at, BINS - 1), BINS)
                     bins = tl.arange(0, BINS)
