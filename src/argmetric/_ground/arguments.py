@@ -351,6 +351,8 @@ REFUSED = {
     ),
     "for_rows": "the number of the next rows is new_rows=200",
     "unlabelled": "the scores of new rows are new_rows=scores",
+    "max_per_class": "one label a row is argmetric.classes.decide",
+    "beta": "it belongs to the metric: 'f2', or FBeta(1.5)",
     "parity": (
         "its thresholds need the group of each row, here and in apply. Pass scores in "
         "memory: argmetric.tune(y, p, metric, parity=('recall', groups, 0.05))"
@@ -358,7 +360,16 @@ REFUSED = {
 }
 
 
-LIMITS_CALLED = {  # by other names, which look like those of other limits
+CALLED = {  # by other names, which look like those of other parameters
+    "by_group": "groups",
+    "group_id": "groups",
+    "k": "per_row",
+    "top_k": "per_row",
+    "n_positives": "max_positives",
+    "alpha": "confidence",
+    "calibrator": "reference",
+    "positive_class": "pos_label",
+    "n_threads": "n_jobs",
     "min_sensitivity": "min_recall",
     "min_tpr": "min_recall",
     "max_fnr": "min_recall",
@@ -387,7 +398,7 @@ def refuses(
             for name in names:
                 if kwargs.pop(name, None) is not None:
                     raise TypeError(f"{called} takes no {name}: {REFUSED[name]}")
-            for name in kwargs if own else ():
+            for name in kwargs:
                 if name not in known:
                     raise TypeError(_unknown(name, called, known, own))
             return function(*args, **kwargs)
@@ -401,17 +412,16 @@ def refuses(
 def _unknown(
     name: str, verb: str, known: Collection[str], limits: Collection[str]
 ) -> str:
-    """Return the message for a keyword that a verb with limits does not know."""
+    """Return the message for a keyword that a verb does not know."""
     from difflib import get_close_matches
 
     least = 0.65 if name.startswith(("min_", "max_")) else 0.6  # min_f1 is no min_npv
-    close = [LIMITS_CALLED[name]] if name in LIMITS_CALLED else ()
-    close = close or get_close_matches(name, known, 1, least)
+    named = CALLED.get(name)
+    close = [named] if named in known else get_close_matches(name, known, 1, least)
     near = "".join(f": is {x} meant?" for x in close)
-    return (
-        f"{verb}() got an unexpected keyword argument {name!r}{near or '.'} Its limits "
-        f"are {', '.join(limits)}"
-    )
+    rest = f" Its limits are {', '.join(limits)}" if limits else ""
+    end = near + rest if near else rest and "." + rest
+    return f"{verb}() got an unexpected keyword argument {name!r}{end}"
 
 
 def keywords_of(function: Callable[..., object]) -> tuple[str, ...]:

@@ -116,3 +116,19 @@ def test_a_name_that_no_file_can_have_is_refused(wrong):
     refuses(
         (TypeError, ValueError), "path must be the name of a file", RULE.save, wrong
     )
+
+
+@pytest.mark.parametrize(
+    ("keyword", "says"),
+    [
+        ("group", "'group': is groups meant?$"),
+        ("by_group", "'by_group': is groups meant?$"),
+        ("top_k", "'top_k': is per_row meant?$"),
+        ("n_positives", "'n_positives': is max_positives meant?$"),
+        ("max_per_class", "no max_per_class: one label .*classes.decide$"),
+        ("beta", r"no beta: it belongs to the metric: 'f2', or FBeta\(1.5\)$"),
+        ("colour", "keyword argument 'colour'$"),
+    ],
+)
+def test_a_keyword_of_others_is_answered_with_ours(keyword, says):
+    refuses(TypeError, says.replace("?", r"\?"), am.decide, [0.2, 0.7], **{keyword: 1})

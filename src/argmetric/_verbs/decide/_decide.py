@@ -91,7 +91,7 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
-@refuses("sample_weight", "scoring", "threshold")
+@refuses("sample_weight", "scoring", "threshold", "cost", "max_per_class", "beta")
 def decide(
     p: ArrayLike,
     metric: MetricLike = "f1",
