@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-lowest test-production test-torch java coverage dist sbom release chromium test-browser lint style types layers clean-tree warm docs bench papers peers clean
+.PHONY: help demo test test-all test-lowest test-production test-torch java coverage dist sbom release chromium test-browser lint style types layers clean-tree warm docs bench bench-all papers peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -160,21 +160,14 @@ peers: .venv-peers/.ready ## beside other libraries on the same data, and docs/p
 	.venv-peers/bin/python benchmarks/peers.py --page
 	.venv-peers/bin/python docs/draw_results.py peers
 
-bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a line
-	$(BIN)/python benchmarks/decide.py
-	$(BIN)/python benchmarks/spans.py
-	$(BIN)/python benchmarks/tune.py
-	$(BIN)/python benchmarks/train.py
-	$(BIN)/python benchmarks/stream.py
-	$(BIN)/python benchmarks/files.py
-	$(BIN)/python benchmarks/search.py
-	$(BIN)/python benchmarks/summaries.py
-	$(BIN)/python benchmarks/cliffs.py
-	$(BIN)/python benchmarks/trust.py
-	$(BIN)/python benchmarks/scale.py
-	$(BIN)/python benchmarks/classes.py
-	$(BIN)/python benchmarks/production.py
-	$(BIN)/python benchmarks/monitor.py
+SHORT = decide spans tune files summaries cliffs scale production
+LONG = classes monitor train stream trust search compare guarantees ordinal sets
+
+bench: .venv/.ready-bench ## figures of README and docs in JSON lines, those of an hour together
+	for one in $(SHORT); do $(BIN)/python benchmarks/$$one.py || exit; done
+
+bench-all: bench ## also those that take from 20 minutes to 90 each
+	for one in $(LONG); do $(BIN)/python benchmarks/$$one.py || exit; done
 
 clean: ## remove what can be made again
 	rm -rf .venv .venv-lowest .venv-production .venv-torch .venv-peers .venv-sbom dist sbom.cdx.json demo.html docs/_build docs/gallery docs/api
