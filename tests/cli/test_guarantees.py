@@ -197,6 +197,67 @@ def test_rows_are_given_a_class_or_left_to_a_person(run, answer):
     )
 
 
+def write_classes(name, rows):
+    """Write probabilities and classes of rows of a fixed sample; return both."""
+    rng = np.random.default_rng(0)
+    p = np.round(rng.dirichlet([0.2, 0.2, 0.2], 5000), 6)
+    y = (p.cumsum(axis=1) < rng.random((5000, 1))).sum(axis=1).clip(0, 2)
+    p, y = p[rows], y[rows]
+    lines = [",".join(map(str, (*a, b))) for a, b in zip(p, y, strict=True)]
+    Path(name).write_text("\n".join(["p_2,p_0,p_1,kind", *lines, ""]))
+    return y, p[:, [1, 2, 0]]
+
+
+WATCH = "monitor new.csv --scores p_* --one-label --label kind --every 500 "
+WATCH += "--reference val.csv --rule r.json"
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_rows_given_a_class_are_monitored_in_files(run, answer, kind):
+    """Classes that are text in the rule are whole numbers in the files."""
+    y, p = write_classes("val.csv", slice(0, 2000))
+    new_y, new_p = write_classes("new.csv", slice(2000, 5000))
+    y, new_y = ((np.array([2, 0, 1])[x]).astype(kind) for x in (y, new_y))
+    for name in ("val.csv", "new.csv"):
+        text = Path(name).read_text().splitlines()
+        turned = [f"{x[:-1]}{(2, 0, 1)[int(x[-1])]}" for x in text[1:]]
+        Path(name).write_text("\n".join([text[0], *turned, ""]))
+    classes = [*map(kind, (0, 1, 2))]
+    floors = {classes[0]: 0.9, classes[2]: 0.8}
+    rule = am.classes.tune(
+        *(y, p), min_precision=floors, confidence=0.9, review=True, classes=classes
+    )
+    rule.save("r.json")
+    how = {"reference": (y, p), "every": 500}
+    found = am.classes.monitor(new_p, rule, known=new_y, **how)
+    ended = run(*WATCH.split(), "--json", "-o", "m.json", "--report", "m.html")
+    periods = json.loads(ended.out)["periods"]
+    assert [one["audited"] for one in periods] == [
+        {key: [*pair] for key, pair in one.audited.items()} for one in found.periods
+    ]
+    assert repr(am.classes.ClassReviewMonitoring.load("m.json")) == repr(found)
+    assert ended.code == 3 * bool(found.alarms)
+    page = Path("m.html").read_text()
+    assert "Are the promises still kept?" in page
+    assert "precision of 2" in page
+    assert "  ".join(found.periods[-1].cells()) in run(*WATCH.split()).out
+    assert run(*WATCH.split(), "-o", "m.csv").code == ended.code
+    first = Path("m.csv").read_text().splitlines()[1].split(",")
+    assert float(first[5]) == found.periods[0].automated
+    right = (rule.apply(new_p) == new_y).sum()
+    decide = "decide new.csv --scores p_* --one-label --label kind --rule r.json"
+    said = run(*decide.split(), "-o", "out.csv").err
+    assert f"given a class, right  {right:,} of" in said
+    for more in ("--metric f1", "--logits", "--zero-division 0"):
+        name = more.split()[0]
+        refused = run(*WATCH.split(), *more.split())
+        refused.failed(2, f"{name} has no meaning with r.json")
+    Path("new.csv").write_text("p_0,p_1,p_2,kind\n")
+    run(*WATCH.split()).failed(1, "new.csv has no rows")
+    Path("new.csv").write_text("p_0,p_1\n.5,.5\n")
+    run(*WATCH.split()).failed(1, "label '2' is not among those of these rows")
+
+
 def test_of_groups_one_row_each_counts_for_rows_that_are_asked_about(run, answer):
     rng = np.random.default_rng(0)
     p = rng.random(1500).round(6)
@@ -327,7 +388,9 @@ def test_the_gap_between_groups_is_monitored_in_files(run, tmp_path):
     ]
     how = {"groups": new_group, "reference": (y, p, group), "every": 1000}
     found = am.monitor(new_p, rule, known=new_y, **how)
-    ended = run(*watch, "--group", "sex", "--json", "-o", "m.json")
+    more = ["--json", "-o", "m.json", "--report", "m.html"]
+    ended = run(*watch, "--group", "sex", *more)
+    assert "Are the promises still kept?" in Path("m.html").read_text()
     periods = json.loads(ended.out)["periods"]
     assert [one["gap"] for one in periods] == [one.gap for one in found.periods]
     assert repr(am.ParityMonitoring.load("m.json")) == repr(found)

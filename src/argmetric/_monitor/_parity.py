@@ -97,6 +97,14 @@ class ParityPeriod(Result):
         pairs = zip(self.hits, self.sizes, strict=True)
         return tuple(k / n if n else math.nan for k, n in pairs)
 
+    @property
+    def _shown_forecast(self) -> tuple[float, Interval]:
+        """Forecast gap and its interval; nan where all labels are known."""
+        low, high = self.forecast_interval
+        if high - low > TIE:
+            return self.forecast, self.forecast_interval
+        return math.nan, Interval(math.nan, math.nan)
+
     def cells(self) -> tuple[str, ...]:
         """Return the period in the cells of a printed line.
 
@@ -108,10 +116,9 @@ class ParityPeriod(Result):
         cells = [f"{self.n:>7,} rows"]
         if not math.isnan(self.gap):
             cells.append(f"gap {number(self.gap)} ({between(self.interval)})")
-        low, high = self.forecast_interval
-        if high - low > TIE:  # else all labels are known
-            ends = between(self.forecast_interval)
-            cells.append(f"forecast gap {number(self.forecast)} ({ends})")
+        forecast, ends = self._shown_forecast
+        if not math.isnan(forecast):
+            cells.append(f"forecast gap {number(forecast)} ({between(ends)})")
         cells += [self.verdict] if self.verdict and math.isnan(self.gap) else []
         return (*cells, *([f"ALARM: {self.alarm}"] if self.alarm else []))
 

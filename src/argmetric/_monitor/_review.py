@@ -190,6 +190,10 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         """Return the floor that is promised."""
         return float(self.rule.constraints[name])
 
+    def _words(self, name: str) -> str:
+        """Return what is promised in words, such as "precision"."""
+        return name.removeprefix("min_").replace("npv", "NPV")
+
     def _counts(self, forecasts: Mapping[str, Period], n: int) -> tuple[int, int]:
         """Return how many of n rows are accepted, and rejected."""
         above = {self.rule.accepts(k): x.n_positives for k, x in forecasts.items()}
@@ -225,8 +229,10 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         own = (accepted + rejected) / first.n
         middle = min(max(usual, 1.0 / (rule.n + 2)), 1.0 - 1.0 / (rule.n + 2))
         # how sure `usual` is: of groups, or of few new rows, less than of rule.n rows
-        low, high = rule.automated_interval or (math.nan, math.nan)
-        std = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + rule.coverage) / 2.0)
+        std = math.sqrt(middle * (1.0 - middle) / (rule.n or math.inf))
+        if rule.automated_interval is not None:
+            low, high = rule.automated_interval
+            std = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + rule.coverage) / 2.0)
         spread = middle * (1.0 - middle) / first.n + std**2
         level = (1.0 - watch.false_alarms) ** (1.0 / watch.every.per_year)
         broken = [

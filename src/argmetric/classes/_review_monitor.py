@@ -64,6 +64,9 @@ class ClassReviewMonitoring(ReviewMonitoring):
     def _floor(self, name: str) -> float:
         return float(self.rule.min_precision[_column(self.rule, name)])
 
+    def _words(self, name: str) -> str:
+        return f"precision of {name}"
+
     def _counts(self, forecasts: Mapping[str, Period], n: int) -> tuple[int, int]:
         return sum(one.n_positives for one in forecasts.values()), 0
 

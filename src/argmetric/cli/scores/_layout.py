@@ -68,6 +68,7 @@ class TableRows:
     judged: bool = False
     mean: Any = None  # what --mean names, where p was made of it
     prefix: str = ""
+    known_classes: list[Any] | None = None  # of a rule, in its order
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -78,7 +79,7 @@ class TableRows:
     @property
     def classes(self) -> list[Any]:
         """Return the class of each column."""
-        return load.as_classes(self.names)
+        return self.known_classes or load.as_classes(self.names)
 
     @property
     def score(self) -> str:
@@ -267,6 +268,7 @@ class TableRows:
                 self.columns = self.matching_columns(o.scores, "--scores")
             if rule is not None:
                 self._order_by(rule.names if way == "wide" else rule.classes)
+                self.known_classes = None if way == "wide" else [*rule.classes]
             self.use("scores", o.scores)
             columns = [*self.columns.values()]
             if way == "classes" and len(columns) < 2:
@@ -511,9 +513,15 @@ def require_both_classes(place: str, y: AnyArray) -> None:
 
 
 def read_reference(
-    o: Arguments, score: str, columns: dict[str, str] | None = None
+    o: Arguments,
+    score: str,
+    columns: dict[str, str] | None = None,
+    rule: AnyRule | None = None,
 ) -> tuple[files.Table, AnyArray, Floats]:
-    """Read labels and scores of --reference, in columns of the rows where it can be."""
+    """Read labels and scores of --reference, in columns of the rows where it can be.
+
+    A rule of classes orders them.
+    """
     given = o.only("encoding", "max_line", "decimal").items()
     neither = f"--reference {o.reference} is neither labelled rows nor a map of "
     neither += "argmetric calibrate"
@@ -535,6 +543,6 @@ def read_reference(
     o = o.but(**named, group=None, weight=None, known=None, decision_column=None)
     rows = TableRows(table, way, None, logits=bool(o.logits), prefix="reference_")
     rows.columns = columns or {}
-    rows.read_scores(o, None, "probabilities")
+    rows.read_scores(o, rule, "probabilities")
     rows.read_labels(o, None, "required")
     return table, rows.y.astype(np.int64) if way == "one" else rows.y, rows.p

@@ -29,7 +29,7 @@ from argmetric.scale import files
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
 _PROMISING = am.ReviewRule, am.ParityRule  # their promises are monitored
 # Options without a meaning for these
-_OF_METRIC = "metric average zero_division floor by append late_labels report"
+_OF_METRIC = "metric average zero_division floor by append late_labels"
 
 
 class _Rows(opt.Options, group=opt.COLUMNS):
@@ -146,9 +146,11 @@ def monitor(o: Arguments) -> int:
             "pass --reference FILE: labelled rows to compare with; without any, "
             "argmetric forecast takes the rows of each period"
         )
-    if o.rule is not None and not o.one_label:
-        rule = io.load_rule(o.rule, "one", *_PROMISING)
-        if isinstance(rule, _PROMISING):
+    if o.rule is not None:
+        of_classes = (am.classes.ClassReviewRule,) if o.one_label else ()
+        promising: tuple[type, ...] = of_classes or _PROMISING
+        rule = io.load_rule(o.rule, layout.way_of(o), *promising)
+        if isinstance(rule, promising):
             return _of_promise(o, source, every, rule)
     work = _of_classes if o.one_label else _in_blocks
     return _answer(o, source, work(o, source, every))
@@ -228,12 +230,12 @@ def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun
         rows = reader.at_once(paths)
         if rows is None:
             return _MonitorRun(None, reader, len(paths))
-        classes = io.as_classes([*reader.columns])
+        classes = rule.classes if rule else io.as_classes([*reader.columns])
         if rule is not None and o.metric is None:
             metric = rule.metric
         else:
             metric, _ = layout.metric_of(o, "classes", len(classes))
-        _, *known = layout.read_reference(o, o.scores, reader.columns)
+        _, *known = layout.read_reference(o, o.scores, reader.columns, rule)
         p, labels = rows.pop("p"), rows.pop("labels")
         how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
         how |= {"classes": classes, "reference": tuple(known), "every": every}
@@ -243,15 +245,11 @@ def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun
     return _MonitorRun(found, reader, len(paths))
 
 
-def _of_promise(
-    o: Arguments,
-    source: io.Input,
-    every: int | str,
-    rule: am.ReviewRule | am.ParityRule,
-) -> int:
+def _of_promise(o: Arguments, source: io.Input, every: int | str, rule: Any) -> int:
     """Monitor what a rule of several thresholds promises; rows are read at once."""
     parity = rule if isinstance(rule, am.ParityRule) else None
-    for name in (*_OF_METRIC.split(), *([] if parity else ["group"])):
+    group = [] if parity else ["group"]
+    for name in (*_OF_METRIC.split(), *group, *(["logits"] if o.one_label else [])):
         if o.has(name):
             raise UsageError(
                 f"{flag_of(name)} has no meaning with {o.rule}: what is monitored is "
@@ -261,15 +259,18 @@ def _of_promise(
         raise UsageError(
             f"{o.rule} has a threshold for each group: pass --group COLUMN"
         )
-    one = rule.rules[0] if isinstance(rule, am.ParityRule) else rule.cuts[0]
-    if layout.is_named(one) and o.pos_label is None:
-        o = o.but(pos_label=str(one.pos_label))
-    reader, paths = (
-        RowReader(o, False, parity=parity),
-        io.list_files(source, remote=True),
-    )
-    table, *reference = layout.read_reference(o, o.score or "")
-    layout.require_both_classes(o.reference, reference[0])
+    watch: Any = am.monitor
+    if o.one_label:
+        watch = am.classes.monitor
+    else:
+        one = rule.cuts[0] if parity is None else parity.rules[0]
+        if layout.is_named(one) and o.pos_label is None:
+            o = o.but(pos_label=str(one.pos_label))
+    reader = RowReader(o, False, rule=rule if o.one_label else None, parity=parity)
+    paths = io.list_files(source, remote=True)
+    table, *reference = layout.read_reference(o, o.score or "", rule=reader.rule)
+    if not o.one_label:
+        layout.require_both_classes(o.reference, reference[0])
     if parity and o.group in table.names:
         groups = io.load_groups(table, o.group)
         assert groups is not None
@@ -283,12 +284,13 @@ def _of_promise(
         how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
         how |= {"reference": tuple(reference), "every": every}
         with naming(io.shown_input(source)):
-            found: Any = am.monitor(how.pop("p"), rule, **how)
+            found: Any = watch(how.pop("p"), rule, **how)
     used = ", ".join(f"{k} {v!r}" for k, v in reader.names.items())
     count = _report.count(len(paths), "file")
     facts = [("rows", f"{reader.rows:,} of {count} ({used})"), *found.lines()]
     facts += [(x.start, "  ".join(x.cells())) for x in found.periods[-_SHOWN_PERIODS:]]
     _write(o, found)
+    save(found, o.report)
     remarks = [*dict.fromkeys([*reader.notes, *found.notes])]
     values: _report.Values = {
         "file": io.shown_input(source),
