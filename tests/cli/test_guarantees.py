@@ -188,6 +188,14 @@ def test_rows_are_given_a_class_or_left_to_a_person(run, answer):
     run("decide", "new.csv", "--score", "p_ant", "--rule", "r.json").failed(
         1, "is a rule for several classes"
     )
+    each = ["--min-precision", "bee=.8", "--min-precision", "ant=.9", "--review"]
+    each += ["--confidence", ".9"]
+    (found,) = answer("tune val.csv", *ask, *each)["rules"]
+    floors = {"ant": 0.9, "bee": 0.8}
+    alone = am.classes.tune(
+        y[:2000], p[:2000], min_precision=floors, confidence=0.9, review=True
+    )
+    assert found == json.loads(json.dumps(alone.to_dict()).replace("Infinity", '"inf"'))
     run(*how).failed(2, "--review goes with --confidence")
     run(*how, "--confidence", ".9", "-m", "f1").failed(
         1, "--review goes without metric"
@@ -197,12 +205,48 @@ def test_rows_are_given_a_class_or_left_to_a_person(run, answer):
     )
 
 
+LIMITED = "tune val.csv --scores p_* --one-label --label kind"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "--min-precision 0=.9 --min-precision 0=.8",
+            "--min-precision takes one number",
+        ),
+        ("--min-precision .9 --min-precision 0=.8", "--min-precision takes"),
+        ("--min-precision .9 --min-precision .8", "or CLASS=NUMBER once a class"),
+        ("--min-precision 0=1.5", "A number from 0 to 1 is needed, not '1.5'"),
+        ("--min-recall 0=nan", "A number from 0 to 1 is needed, not 'nan'"),
+        ("--min-recall few", "A number from 0 to 1 is needed, not 'few'"),
+        ("--min-precision 7=.9", "--min-precision names the class '7', which is not"),
+    ],
+)
+def test_limits_of_classes_that_cannot_be(run, options, message):
+    write_classes("val.csv", slice(0, 300))
+    how = "--confidence .9 --review"
+    refused = run(*f"{LIMITED} {options} {how}".split())
+    assert refused.code in (1, 2)
+    assert message in refused.err
+    one = run("tune", "known.csv", "--min-recall", "0=.9")
+    one.failed(2, "--min-recall CLASS=NUMBER goes with --one-label")
+
+
+def test_a_least_recall_of_a_class_is_that_of_python(run, answer):
+    y, p = write_classes("val.csv", slice(0, 600))
+    (found,) = answer(f"{LIMITED} --min-recall 1=.95 --seed 0")["rules"]
+    wanted = am.classes.tune(y, p, min_recall={1: 0.95})
+    by_class = dict(zip(found["classes"], found["weights"], strict=True))
+    assert by_class == dict(zip(wanted.classes, wanted.weights, strict=True))
+
+
 def write_classes(name, rows):
     """Write probabilities and classes of rows of a fixed sample; return both."""
     rng = np.random.default_rng(0)
     p = np.round(rng.dirichlet([0.2, 0.2, 0.2], 5000), 6)
-    y = (p.cumsum(axis=1) < rng.random((5000, 1))).sum(axis=1).clip(0, 2)
-    p, y = p[rows], y[rows]
+    place = (p.cumsum(axis=1) < rng.random((5000, 1))).sum(axis=1).clip(0, 2)
+    p, y = p[rows], np.array([2, 0, 1])[place[rows]]
     lines = [",".join(map(str, (*a, b))) for a, b in zip(p, y, strict=True)]
     Path(name).write_text("\n".join(["p_2,p_0,p_1,kind", *lines, ""]))
     return y, p[:, [1, 2, 0]]
@@ -217,11 +261,7 @@ def test_rows_given_a_class_are_monitored_in_files(run, answer, kind):
     """Classes that are text in the rule are whole numbers in the files."""
     y, p = write_classes("val.csv", slice(0, 2000))
     new_y, new_p = write_classes("new.csv", slice(2000, 5000))
-    y, new_y = ((np.array([2, 0, 1])[x]).astype(kind) for x in (y, new_y))
-    for name in ("val.csv", "new.csv"):
-        text = Path(name).read_text().splitlines()
-        turned = [f"{x[:-1]}{(2, 0, 1)[int(x[-1])]}" for x in text[1:]]
-        Path(name).write_text("\n".join([text[0], *turned, ""]))
+    y, new_y = y.astype(kind), new_y.astype(kind)
     classes = [*map(kind, (0, 1, 2))]
     floors = {classes[0]: 0.9, classes[2]: 0.8}
     rule = am.classes.tune(

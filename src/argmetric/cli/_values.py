@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import math
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -195,6 +196,37 @@ def counts_by_class(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, A
         except ValueError as error:
             raise UsageError(f"--max-per-class {text}: {error}") from None
     return counts
+
+
+def fraction_by_class(
+    type_: object, tokens: Sequence[cyclopts.Token]
+) -> float | dict[str, float]:
+    """Read 0.9 as a number, and cat=0.9 as that of a class."""
+    found: dict[str, float] = {}
+    for text in (token.value for token in tokens):
+        name, equal, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not 0.0 <= value <= 1.0:
+            raise ValueError(f"A number from 0 to 1 is needed, not {number!r}.")
+        if name in found or (not equal and len(tokens) > 1):
+            raise ValueError(
+                f"{tokens[0].keyword} takes one number, or CLASS=NUMBER once a class."
+            )
+        found[name] = value
+    return found if equal else value
+
+
+def named_classes(
+    value: float | dict[str, float] | None, classes: Sequence[Any]
+) -> float | dict[Any, float] | None:
+    """Return a limit by class with the classes in place of their names as text."""
+    if not isinstance(value, dict):
+        return value
+    names = {str(one): one for one in classes}
+    return {names.get(name, name): one for name, one in value.items()}
 
 
 def read_count(text: str) -> int | str:

@@ -14,7 +14,14 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, naming
-from argmetric.cli._values import refuse_bad_target, refuse_inputs, refuse_same_file
+from argmetric.cli._values import (
+    flag_of,
+    fraction_by_class,
+    named_classes,
+    refuse_bad_target,
+    refuse_inputs,
+    refuse_same_file,
+)
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
@@ -35,6 +42,7 @@ _CLASS_OPTIONS = (
     *("coverage", "min_recall", "random_state"),
     *("min_precision", "confidence", "review"),
 )
+_BY_CLASS = "min_precision", "min_recall"
 _LIMITS = (
     "max_positives min_precision min_recall min_specificity min_npv confidence "
     "new_rows prior coverage"
@@ -52,6 +60,17 @@ class _Tuning(opt.Options, group=opt.METRIC):
     ]
 
 
+_Fractions = Annotated[
+    list[str] | None,
+    opt.shown("NUMBER|CLASS=NUMBER", negative="", converter=fraction_by_class),
+]
+
+
+class _Limits(opt.Options, group=opt.LIMITS):
+    min_precision: _Fractions
+    min_recall: _Fractions
+
+
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
     "mean zero_division missed amount cost_fp cost_fn average max_positives "
@@ -59,6 +78,7 @@ class _Tuning(opt.Options, group=opt.METRIC):
     "min_recall min_specificity min_npv confidence new_rows review parity gap "
     f"prior coverage seed output report json {pieces.RUNNING}",
     _Tuning,
+    _Limits,
     exclusive="no_label label normal",
 )
 def tune(o: Arguments, source: io.Input) -> Answer:
@@ -87,9 +107,10 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     max_positives
         Choose at most this many of these rows, or this share of them: 500, or 5%.
     min_precision
-        Keep the precision on these rows at or above this.
+        Keep the precision on these rows at or above this; with --one-label cat=0.9 is
+        that of a class, repeated for others.
     min_recall
-        Keep the recall on these rows at or above this.
+        Keep the recall on these rows at or above this; of classes in the same way.
     prior
         With --confidence: the prevalence among new rows, where it moves.
     output
@@ -103,6 +124,11 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     argmetric tune val.csv --cost-fp 1 --cost-fn 20
     """
     cost, way = _cost(o), layout.way_of(o)
+    for name in _BY_CLASS:
+        if not o.one_label and isinstance(o.only(name)[name], dict):
+            raise UsageError(
+                f"{flag_of(name)} CLASS=NUMBER goes with --one-label: pass one number"
+            )
     if o.parity is not None and (o.group is None or o.gap is None):
         raise UsageError(
             f"--parity {o.parity} needs groups and the largest gap between them: pass "
@@ -129,7 +155,8 @@ def tune(o: Arguments, source: io.Input) -> Answer:
         save(rule, target)
     notes = [*notes, *(note for rule in rules for note in _notes(rule))]
     metric = metrics[0] if o.amount is None else rules[0].metric
-    rows.metric = metric if len(rules) == 1 and cost is None else None
+    of_classes = o.review and o.one_label  # whose promises need no metric
+    rows.metric = metric if len(rules) == 1 and not (cost or of_classes) else None
     facts, plain = _lines_of(rows, rules, o), [rule.to_dict() for rule in rules]
     return Answer(rows, {"rules": plain}, facts, notes, {"output": targets})
 
@@ -149,6 +176,7 @@ def _tune_whole(
         if o.one_label:  # the others are refused
             metrics = o.metric or (None if o.review else ["f1"])
             how = {name: how[name] for name in _CLASS_OPTIONS if name in how}
+            how |= {x: named_classes(how[x], rows.classes) for x in _BY_CLASS}
             if not o.review or o.average or o.zero_division is not None:
                 how |= _average_options(o)
         else:
