@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._forecast.rivals import SharedDraws, cut_forecasts
+from argmetric._ground.layout import lay_out
 
 NASTY = [
     [0.0, 1.0, 0.5, 0.5, 0.2],
@@ -223,3 +225,42 @@ def test_forecasts_with_a_reference_contain_the_worth():
         widths.append((high - low) / (given[1] - given[0]))
     assert np.mean(inside) >= 0.8
     assert np.mean(widths) > 1.1
+
+
+def test_variance_with_a_reference_is_that_of_labels_and_of_calibrators():
+    rng = np.random.default_rng(11)
+    p = rng.beta(1, 4, 800)
+    y = (rng.random(800) < p**1.3).astype(int)
+    amount = rng.lognormal(1, 1, 500)
+    u = am.Utility(tp=amount, fp=-2.0, fn=-0.1 * amount)
+    d = am.decide(p[300:], u, reference=(y[:300], p[:300]))
+    draws = SharedDraws(
+        lay_out(p[300:], groups=None, average=None, logits=False),
+        d.labels == 1,
+        reference=d._asked["calibrator"],
+        logits=False,
+    )
+    fitted = am.calibrate(y[:300], p[:300]).apply(p[300:])
+    w = np.where(d.labels == 1, amount + 2.0, -0.1 * amount)
+    moves = w @ (draws.p - draws.fitted)[draws.bins.place]
+    f = d.forecast()
+    mean = w @ fitted - 2.0 * d.n_positives + moves.mean()
+    assert f.mean == pytest.approx(mean, rel=1e-3)
+    variance = np.sum(w**2 * fitted * (1.0 - fitted)) + moves.var()
+    assert f.std**2 == pytest.approx(variance, rel=1e-3)
+    assert moves.var() > 0.1 * variance
+    for one in (d, f):
+        assert "labels independent of amounts given the scores" in one.assumptions
+
+
+@pytest.mark.parametrize("start", [0.5, -3.0, 0.0])
+def test_forecasts_of_cuts_leave_the_unit_interval(start):
+    p = np.linspace(0.05, 0.95, 40)
+    y = (np.random.default_rng(12).random(400) < np.tile(p, 10)).astype(int)
+    reference = y, np.tile(p, 10) ** 0.5
+    for worth in (1.0, np.full(40, 1.0)):
+        u = am.Utility(tp=worth, fp=-1.0, tn=start / 40)
+        d = am.decide(p**0.5, u, reference=reference)
+        mean = d.forecast().mean
+        half = am.forecast(p**0.5, (p**0.5 >= 0.5).astype(int), u, reference=reference)
+        assert cut_forecasts(d, mean)["cut_half"] == pytest.approx(half.mean, abs=0.3)

@@ -146,11 +146,13 @@ def test_expected_scores_and_gaps_make_forecasts(model):
 
 
 def test_scores_stay_where_scores_lie():
-    assert shift_scores(0.99, 0.02) == 1.0
-    assert shift_scores(-0.1, -0.2) == pytest.approx(-0.3)
-    assert shift_scores(2.0, 0.5) == 2.5
+    f1 = am.metrics.get_metric("f1")
+    assert shift_scores(0.99, 0.02, f1) == 1.0
+    assert shift_scores(-0.1, -0.2, f1) == pytest.approx(-0.3)
+    assert shift_scores(2.0, 0.5, f1) == 2.5
+    assert shift_scores(0.99, -3.0, am.Utility(fp=-1.0)) == pytest.approx(-2.01)
     np.testing.assert_array_equal(
-        shift_scores(np.array([0.01, np.nan]), -0.1), [0.0, np.nan]
+        shift_scores(np.array([0.01, np.nan]), -0.1, f1), [0.0, np.nan]
     )
 
 
@@ -199,7 +201,8 @@ def test_a_rival_with_a_higher_forecast_is_named(monkeypatch):
 
 
 def test_labels_with_a_higher_forecast_than_the_best_are_named(monkeypatch):
-    from argmetric._report._decision import _Page, report_decision
+    from argmetric._report import report_decision
+    from argmetric._report._decision import DecisionPage
 
     rows = scores("logistic")
     decision = am.decide(rows.p, reference=rows.known)
@@ -207,7 +210,7 @@ def test_labels_with_a_higher_forecast_than_the_best_are_named(monkeypatch):
     told = am.forecast(rows.p, labels, reference=rows.known).mean
     page = report_decision(decision, labels=labels)
     assert not any("these labels are forecast" in note for note in page.notes)
-    monkeypatch.setattr(_Page, "best", told - 0.1)
+    monkeypatch.setattr(DecisionPage, "best", told - 0.1)
     (note,) = [
         note
         for note in report_decision(decision, labels=labels).notes
@@ -228,7 +231,7 @@ def test_the_command_names_a_rival_with_a_higher_forecast(
         pairs = zip(p.tolist(), y.tolist(), strict=True)
         text = "".join(f"{a!r},{b}\n" for a, b in pairs)
         (tmp_path / f"{name}.csv").write_text(f"p,y\n{text}")
-    monkeypatch.setattr(rivals, "shift_scores", lambda expected, shift: expected + 0.5)
+    monkeypatch.setattr(rivals, "shift_scores", lambda expected, *_: expected + 0.5)
     files = [str(tmp_path / "new.csv"), "--reference", str(tmp_path / "known.csv")]
     options = ["--json", "-o", str(tmp_path / "out.csv")]
     assert main(["decide", *files, *options]) == 0

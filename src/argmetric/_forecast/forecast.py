@@ -49,6 +49,7 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import is_sparse, warn_of_scale
 from argmetric.metrics import (
+    AMOUNTS_ASSUMPTION,
     Metric,
     MetricLike,
     MissedLike,
@@ -200,13 +201,16 @@ def forecast(
 
         # An implicit entry stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, known_share, int(layout.sizes.sum()))
-    if not getattr(metric, "_by_rows", False):
+    by_rows = bool(getattr(metric, "_by_rows", False))
+    if not by_rows:
         require_defined(metric, layout.largest)
     known_ = _known_values(known, layout)
     batch = Batch(
         metric, layout, p_, q, known_, selected, overdispersion, known_share, logits
     )
     pmf, positives, given_calibrator, notes = _distribution(batch, calibrator, coverage)
+    assumptions = conditions(prior, overdispersion, known_, calibrator)
+    assumptions += (AMOUNTS_ASSUMPTION,) * by_rows
     return build_forecast(
         pmf,
         metric,
@@ -216,7 +220,7 @@ def forecast(
         n_positives=int(selected.sum()),
         n_groups=None if layout.single else int(layout.sizes.size),
         expected_positives=positives,
-        assumptions=conditions(prior, overdispersion, known_, calibrator),
+        assumptions=assumptions,
         prevalence=at.prevalence,
         notes=(*at.notes, *notes),
     )

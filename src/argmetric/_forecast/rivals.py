@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from argmetric._forecast.posterior_score import (
 )
 from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.types import Booleans, Floats, Integers
-from argmetric.metrics import Metric
+from argmetric.metrics import Metric, Utility
 
 CUTS = {"best_cut": "best single cut", "cut_half": "cut at 0.5"}  # rivals, for people
 AHEAD = (  # of other labels: their forecast, "this" or "the best", and its forecast
@@ -80,6 +81,12 @@ class SharedDraws:
         self.p = posterior.probabilities(self.bins, prior, batch.n, draws=draws)
         self.fitted = fitted_probabilities(batch, self.bins, reference)
 
+    @cached_property
+    def moves(self) -> Floats:
+        """Mean probability of each row over the draws less the fitted, (n_rows,)."""
+        moves: Floats = (self.p.mean(axis=1) - self.fitted[:, 0])[self.bins.place]
+        return moves
+
     def mean(self, metric: Metric) -> float:
         """Return the forecast of the chosen labels of one vector for a metric."""
         batch = replace(self.batch, metric=metric)
@@ -88,6 +95,8 @@ class SharedDraws:
     def gap(self, labels: Booleans, metric: Metric) -> float:
         """Return the correction of the expected score of labels, of shape (n_rows,)."""
         layout, place = self.layout, self.bins.place
+        if isinstance(metric, Utility) and metric._by_rows:
+            return float(metric._weights(labels) @ self.moves)
         if layout.single:
             counts = np.bincount(place, labels, self.bins.rows.size)[None]
             return float(self.gaps(counts.astype(np.float64), metric)[0])
@@ -145,7 +154,9 @@ def cut_forecasts(decision: Any, mean: float) -> dict[str, float]:
     scores["best_cut"] = calibrated_scores(calibrator, layout.scores, logits=logits)
     return {
         name: shift_scores(
-            cut.expected, draws.gap(scores[name] >= cut.threshold, metric) + rest
+            cut.expected,
+            draws.gap(scores[name] >= cut.threshold, metric) + rest,
+            metric,
         )
         for name, cut in cuts.items()
     }
@@ -176,8 +187,15 @@ def ahead_of(
             yield f"the {name} is {AHEAD.format(write(value), 'this', write(mean))}"
 
 
-def shift_scores(expected: float | Floats, shift: float | Floats) -> Any:
-    """Return expected + shift, clipped to [0, 1] if `expected` lies in it."""
+def shift_scores(
+    expected: float | Floats, shift: float | Floats, metric: Metric
+) -> Any:
+    """Return expected + shift, clipped to [0, 1] if `expected` lies in it.
+
+    A sum of worths has no such ends.
+    """
+    if isinstance(metric, Utility):
+        return np.add(expected, shift)
     low = np.where(np.less(expected, 0.0), -np.inf, 0.0)
     high = np.where(np.greater(expected, 1.0), np.inf, 1.0)
     shifted = np.clip(np.add(expected, shift), low, high)

@@ -332,6 +332,8 @@ class SmallPicture:
 
 
 def _short(value: float) -> str:
+    if abs(value) >= 1000.0:
+        return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) >= 0.001 else "0"
 
 

@@ -16,6 +16,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_stream": ("report_stream", "report_tags"),
         "_check": ("report_class_decision",),
         "_curves": ("require_scores",),
-        "_decision": ("report_decision",),
+        "_verb": ("report_decision",),
     },
 )

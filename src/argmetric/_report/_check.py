@@ -138,6 +138,8 @@ def report_check(check: AnyCheck) -> Report:
 def report_rule(rule: Rule) -> Report:
     """Return a report of a tuned rule."""
     name = metric_title(rule.metric.name)
+    if getattr(rule.metric, "_by_rows", False):
+        name = "profit"
     sign = {">=": "≥", "<": "<"}[rule.operator]
     cut = f"{rule._scale} {sign} {rule.threshold:.6g}"
     cards = [Card("Threshold", cut, ""), *make_cards(rule.lines()[:RULE_LINES])]

@@ -56,6 +56,7 @@ class Request:
             )
         self.decision, self.metric = decision, decision.metric
         self.p, self.logits, self.limits = asked["p"], asked["logits"], asked["limits"]
+        self.budget = asked["budget"]
         self.calibrator, own = asked["calibrator"], asked["reference"]
         if reference is None and is_pair(own):  # a calibrator has no rows
             reference = own
@@ -139,7 +140,7 @@ class PageForecasts:
         if self.draws is None:
             return expected
         gap = self.draws.gap(labels, self.asked.metric)
-        return float(shift_scores(expected, gap + self.rest))
+        return float(shift_scores(expected, gap + self.rest, self.asked.metric))
 
     def along(
         self,
@@ -171,7 +172,8 @@ class PageForecasts:
                 own = np.interp(n_chosen, k, values[name])
                 gap = float(np.interp(n_chosen, at, gaps))
                 rest = float(np.nan_to_num(self.draws.mean(metric) - own - gap))
-            found[name] = shift_scores(values[name], np.interp(k, at, gaps) + rest)
+            moved = np.interp(k, at, gaps) + rest
+            found[name] = shift_scores(values[name], moved, metric)
         return found
 
     def shift(self, metric: Metric) -> float:
@@ -204,11 +206,12 @@ class PageForecasts:
         }
         at = sorted(own)
         found = {
-            one.name: shift_scores(values[one.name], self.shift(one)) for one in metrics
+            one.name: shift_scores(values[one.name], self.shift(one), one)
+            for one in metrics
         }
         gaps = np.interp(k, at, [own[one] for one in at]) + self.rest
         name = asked.metric.name
-        return found | {name: shift_scores(values[name], gaps)}
+        return found | {name: shift_scores(values[name], gaps, asked.metric)}
 
 
 class Family:
@@ -331,7 +334,8 @@ class Family:
             if self.single:
                 one["expected"] = float(values[metric.name][places.searchsorted(at)])
             else:
-                one["expected"] = shift_scores(one["expected"], forecasts.shift(metric))
+                gap = forecasts.shift(metric)
+                one["expected"] = shift_scores(one["expected"], gap, metric)
         half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
         marks = (half, best_cut, decision.n_positives if self.single else 0)
         views, scaled = {}, []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from argmetric._ground.discrete import beside
 from argmetric._ground.display import counted, metric_title, shortest_cut
 from argmetric._ground.layout import UNITS
 from argmetric._ground.odds import from_log_odds, log_odds
-from argmetric._ground.types import ArrayLike, Floats, Label, ReferenceLike
+from argmetric._ground.types import ArrayLike, Floats
 from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
 from argmetric._report._check import RELIABLE, CheckPage, in_options
@@ -32,8 +32,8 @@ from argmetric._report._report import (
     lines_by_key,
 )
 from argmetric._verbs.check import calibration_check
-from argmetric._verbs.decide import Cut, Decision, decide
-from argmetric.metrics import convention_in_words
+from argmetric._verbs.decide import Cut, decide
+from argmetric.metrics import Utility, convention_in_words
 
 BINS = 40
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # ends of a histogram of p
@@ -44,28 +44,10 @@ OF_ONE = (
 )
 
 
-def report_decision(
-    decision: Decision,
-    y: ArrayLike | None = None,
-    *,
-    labels: ArrayLike | None = None,
-    pos_label: Label | None = None,
-    coverage: float = 0.9,
-    reference: ReferenceLike | None = None,
-    names: dict[str, str] | None = None,
-    group_names: Sequence[object] | None = None,
-) -> Report:
-    """Return a report of a decision, or of other `labels` of its rows.
-
-    `names` says what to call the "file", the "score", the "label" and the "group";
-    `group_names` are those of the groups, where groups are numbers from 0 on.
-    """
-    known = {"y": y, "pos_label": pos_label, "names": names or {}, "ids": group_names}
-    return _Page(Request(decision, reference, **known), labels, coverage).report()
-
-
-class _Page:
+class DecisionPage:
     """Data for the sections of the page, each made by a method."""
+
+    cut_name = "Threshold"
 
     def __init__(
         self, asked: Request, labels: ArrayLike | None, coverage: float
@@ -84,20 +66,30 @@ class _Page:
             p = asked.restore_shape(asked.probabilities)
             expected = forecast(p, self.labels, metric, **asked.grouping).mean
         # Every score of the page is a forecast, from the same draws
-        self.forecasts = forecasts = PageForecasts(asked, self.labels, expected, mean)
+        self.forecasts = PageForecasts(asked, self.labels, expected, mean)
         self.metric, self.said = metric_title(metric.name), lines_by_key(decision)
         self.scale = "calibrated " * self.calibrated + asked.score_name
         self.raw = "raw " * self.calibrated + asked.score_name
         self.shell, self.single = "file" in asked.names, decision.n_groups is None
         self.own = "these labels" if self.given else "this decision"
         self.units = UNITS.get(decision.average or "", "groups")
+        self.compare()
+        self.check, self.unchecked = self.run_check()
+        self.truth = None
+        if asked.y is not None:
+            cuts = decision.cut_half.threshold, decision.best_cut.threshold
+            self.truth = ActualScores(asked, cuts, self.labels, self.forecast)
+
+    def compare(self) -> None:
+        """Compute the curve, and the forecasts of simpler decisions beside this one."""
+        asked, decision, forecasts = self.asked, self.decision, self.forecasts
+        metric, mean = asked.metric, self.forecast.mean
         family = Family(asked)
         self.choices, self.curves = family.choices, family.curves(forecasts)
         half, best, curves = decision.cut_half, decision.best_cut, self.curves
         if self.given:  # which need be no cut, so that they have no place on the curve
             curves["chosen"] = None
         cut = family.cut_text(decision.threshold)
-        cuts = half.threshold, best.threshold
         scores = asked.given.scores, asked.layout.scores
         half, best = (
             replace(one, expected=forecasts.of(score >= one.threshold, one.expected))
@@ -125,23 +117,19 @@ class _Page:
             "cut": None if is_best_cut else curves["best_cut"],
             "level": mean,
         }
-        self.check, self.unchecked = self.run_check()
-        self.truth = None
-        if asked.y is not None:
-            self.truth = ActualScores(asked, cuts, self.labels, self.forecast)
 
     def report(self) -> Report:
         """Return the whole page, section by section."""
-        decision, names, metric = self.decision, self.asked.names, self.asked.metric
+        decision = self.decision
         which = "These labels predict" if self.given else "Predict"
         positives = f"{self.forecast.n_positives:,} of {decision.n:,} rows"
-        file, over = f"{names['file']}: metric " if self.shell else "Metric ", ""
+        over = ""
         assumed = self.forecast.assumptions  # that scores were recalibrated is one
         notes = [note for note in decision.notes if not note.startswith(assumed)]
         if decision.guarantee is not None:
             notes.insert(0, decision.guarantee.sentence)
         change, changes = self.change()
-        sections = [self.curve(), change, self.mass(), self.metrics()]
+        sections = [self.curve(), change, *self.alternatives()]
         if self.check is not None:
             sections.append(self.check.section(RELIABLE, told=True))
         if not self.single:
@@ -152,7 +140,6 @@ class _Page:
         if self.truth is not None:
             expected = [(one[0], one[1], one[3].expected) for one in self.rivals]
             sections.append(self.truth.section(self.metric, self.forecast, expected))
-        in_words = convention_in_words(metric.convention, metric.zero_division)
         notes += self.unchecked
         if self.given:
             sign, best, own = self.curves["sign"], self.best, self.forecast.mean
@@ -167,22 +154,37 @@ class _Page:
         return Report(
             kind="labels" if self.given else "decision",
             title=f"{which} {positives} positive",
-            subtitle=f"{file}{self.metric}{over}; {in_words}",
+            subtitle=self.subtitle(over),
             cards=tuple(self.cards()),
             sections=tuple(sections),
             notes=(*self.warnings(), *(in_options(x, self.shell) for x in notes)),
             assumptions=assumed,
-            names=names,
+            names=self.asked.names,
             values={
                 "decision": decision.to_dict(),
                 "forecast": self.forecast.to_dict(),
                 "actual": None if self.truth is None else self.truth.score.to_dict(),
                 "check": None if check is None else check.to_dict(),
                 "changes": changes,
-                "metrics": self.choices,
-                "curves": self.curves,
+                **self.curve_values(),
             },
         )
+
+    def subtitle(self, over: str) -> str:
+        """Return the file and the metric in words; `over` what it is a mean of."""
+        metric, names = self.asked.metric, self.asked.names
+        file = f"{names['file']}: metric " if self.shell else "Metric "
+        in_words = convention_in_words(metric.convention, metric.zero_division)
+        return f"{file}{self.metric}{over}; {in_words}"
+
+    def alternatives(self) -> Iterator[Section]:
+        """Yield the sections of other rows and of other metrics."""
+        yield self.mass()
+        yield self.metrics()
+
+    def curve_values(self) -> dict[str, Any]:
+        """Return numbers of the curve, for the page and for JSON."""
+        return {"metrics": self.choices, "curves": self.curves}
 
     def cut_text(self, positives: int, cut: str | None) -> str:
         """Return the cut of a decision in a few words."""
@@ -215,7 +217,7 @@ class _Page:
         """Yield the cards at the top of the page."""
         found, truth = self.forecast, self.truth
         below = f"{found.expected_positives:,.1f} actual positives are expected"
-        yield Card("Threshold", self.cut, f"{self.raw_cut}{below}")
+        yield Card(self.cut_name, self.cut, f"{self.raw_cut}{below}")
         actual = math.nan if truth is None else float(truth.score)
         yield Card.of_forecast(self.metric, found, actual)
         if self.given:
@@ -274,26 +276,31 @@ class _Page:
         for what, changed, times in cases:
             other = Probabilities(asked.restore_shape(changed(times)))
             try:
-                best = decide(other, **judged, **asked.limits)
+                best = decide(other, **judged, **asked.limits, budget=asked.budget)
             except ValueError:  # floors that cannot be met any more
                 continue
             # The calibrator is taken to be as uncertain as it is now
             shift, k = self.forecasts.shift(asked.metric), best.n_positives
-            here = shift_scores(forecast(other, self.labels, **judged).mean, shift)
-            top = shift_scores(best.expected, shift)
+            here = forecast(other, self.labels, **judged).mean
+            here, top = (
+                shift_scores(one, shift, asked.metric) for one in (here, best.expected)
+            )
             found.append({"what": what, "here": here, "best": top, "positives": k})
             rows.append((what, number(here), number(top), f"{k:,}"))
         header = ("If …", "this decision", "best decision", "its positives")
         title = f"Expected {self.metric} if an assumption fails"
         tables = (PageTable(title, header, rows),)[: len(rows)]
+        return Section("change", "What would change it", (self.near(),), tables), found
+
+    def near(self) -> str:
+        """Return which decisions are nearly as good, as a sentence."""
         curves = self.curves
         low, high = (curves["k"][at] for at in curves["near"])
         first, last = (curves["cuts"][at] for at in curves["near"])
         cuts = f" ({self.scale} from {last} to {first})" if first and last else ""
         which = "The" if self.single and not self.given else "The best single"
         between = f"{which} threshold can move between {low:,} and {high:,} positives"
-        text = f"{between}{cuts} with a loss below 0.01 {self.metric}."
-        return Section("change", "What would change it", (text,), tables), found
+        return f"{between}{cuts} with a loss below 0.01 {self.metric}."
 
     def curve(self) -> Section:
         """Return the section with the expected score by number of positives."""
@@ -408,7 +415,10 @@ class _Page:
     def run_check(self) -> tuple[CheckPage | None, list[str]]:
         """Return the check on labelled rows, or a note if there is none."""
         asked, on = self.asked, "these rows"
-        given: dict[str, Any] = {"metric": asked.metric, "logits": asked.logits}
+        metric = asked.metric
+        if isinstance(metric, Utility) and metric._by_rows:
+            metric = metric._of_means()
+        given: dict[str, Any] = {"metric": metric, "logits": asked.logits}
         if asked.reference is not None:
             (y, p), on = asked.reference, "the labelled reference"
         elif asked.y is not None:

@@ -22,9 +22,14 @@ Series = tuple[str, str, Any, Any]
 
 
 def number(value: float) -> str:
-    """Return the text of a score: three decimals, or three digits if that is more."""
+    """Return the text of a score: three decimals, or three digits if that is more.
+
+    Sums of a thousand and more have none, those of a hundred and more have one.
+    """
     if math.isnan(value):
         return "undefined"
+    if abs(value) >= 100.0:
+        return f"{value:,.{0 if abs(value) >= 1000.0 else 1}f}"
     if 0 < abs(value) < SMALL:
         return f"{value:.{min(2 - math.floor(math.log10(abs(value))), 9)}f}"
     return f"{value:.3f}"
@@ -53,6 +58,13 @@ def count_text(value: float) -> str:
     if value >= 1e5:
         return f"{value / 1e6:g} M" if value >= 1e6 else f"{value / 1e3:g} k"
     return f"{value:g}" if 0 < value < 1 else f"{value:,.0f}"
+
+
+def amount(value: float) -> str:
+    """Return a sum of worths as on an axis, with its sign."""
+    if abs(value) >= 1e5:
+        return f"{'-' * bool(value < 0.0)}{count_text(abs(value))}"
+    return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.4g}"
 
 
 @dataclass(frozen=True)

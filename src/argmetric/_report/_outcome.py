@@ -97,6 +97,7 @@ class ActualScores:
     """Actual scores of the labels, of the cut at one half and of the best one.
 
     `score` has the counts of the labels, `expected_counts` are those to expect, and
+    `true` are rows that are positive,
     `outside` is how rarely a score lies as far outside of its forecast (None inside),
     `far` whether that is too rare to be an accident.
     """
@@ -110,9 +111,9 @@ class ActualScores:
     ) -> None:
         layout, p = asked.layout, asked.probabilities
         (y,) = read_together(asked.pos_label, shape=layout.shape, y=asked.y)
-        true, chosen = layout.select(y) == 1.0, layout.select(labels) == 1
+        self.true, chosen = layout.select(y) == 1.0, layout.select(labels) == 1
         judged = {"metric": asked.metric, **asked.grouping}
-        score: Any = partial(evaluate, asked.restore_shape(true), **judged)
+        score: Any = partial(evaluate, asked.restore_shape(self.true), **judged)
         self.score: Any = score(asked.restore_shape(chosen))
         self.half, self.best_cut = math.nan, math.nan
         with contextlib.suppress(UndefinedScoreError):
@@ -124,7 +125,7 @@ class ActualScores:
         tp, fp = float(p[chosen].sum()), float((1.0 - p)[chosen].sum())
         fn, tn = float(p[~chosen].sum()), float((1.0 - p)[~chosen].sum())
         self.expected_counts = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
-        self.ranked = ranked_figures(layout.scores, true, self.score.counts)
+        self.ranked = ranked_figures(layout.scores, self.true, self.score.counts)
 
     def section(
         self, metric: str, found: Forecast, expected: list[tuple[str, str, float]]

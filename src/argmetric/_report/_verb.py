@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from argmetric._compare import VERDICTS, Comparison
@@ -18,7 +18,8 @@ from argmetric._report._check import (
     report_review,
     report_rule,
 )
-from argmetric._report._decision import report_decision
+from argmetric._report._curves import Request
+from argmetric._report._decision import DecisionPage
 from argmetric._report._figures import Figure, number, percent, scores
 from argmetric._report._monitoring import (
     report_class_monitoring,
@@ -26,6 +27,7 @@ from argmetric._report._monitoring import (
     report_parity_monitoring,
     report_review_monitoring,
 )
+from argmetric._report._profit import ProfitPage
 from argmetric._report._report import Card, PageTable, Report, Section
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.decide import Decision
@@ -51,6 +53,28 @@ KEPT = ("names", "scores", "mean", "interval", "probability", "best", "n", "n_la
 def _difference_text(value: float) -> str:
     """Return a difference as on an axis."""
     return f"{value:+g}" if value else "0"
+
+
+def report_decision(
+    decision: Decision,
+    y: ArrayLike | None = None,
+    *,
+    labels: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    coverage: float = 0.9,
+    reference: ReferenceLike | None = None,
+    names: dict[str, str] | None = None,
+    group_names: Sequence[object] | None = None,
+) -> Report:
+    """Return a report of a decision, or of other `labels` of its rows.
+
+    `names` says what to call the "file", the "score", the "label" and the "group";
+    `group_names` are those of the groups, where groups are numbers from 0 on.
+    """
+    known = {"y": y, "pos_label": pos_label, "names": names or {}, "ids": group_names}
+    by_rows = getattr(decision.metric, "_by_rows", False)
+    page = ProfitPage if by_rows else DecisionPage
+    return page(Request(decision, reference, **known), labels, coverage).report()
 
 
 def report_comparison(found: Comparison) -> Report:

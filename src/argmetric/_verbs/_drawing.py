@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argmetric._ground.display import counted, metric_title
+from argmetric._ground.display import counted, metric_title, number
 from argmetric._ground.pictures import (
     MOST_BARS,
     Display,
@@ -18,6 +18,7 @@ from argmetric._ground.pictures import (
     bars_size,
     draw_bars,
     draw_curve,
+    reach,
     thin_indices,
 )
 from argmetric._ground.types import Axes
@@ -34,6 +35,16 @@ class DecisionDrawing(Display):
 
     decision: Decision
 
+    @property
+    def _by_rows(self) -> bool:
+        """Whether labels are worth something else in each row."""
+        return getattr(self.decision.metric, "_by_rows", False)
+
+    @property
+    def _score(self) -> str:
+        name = metric_title(self.decision.metric.name)
+        return "profit" if self._by_rows else name
+
     def _bars(self) -> bool:
         one = self.decision
         return one.average == "macro" and (one.n_groups or 0) <= MOST_BARS
@@ -44,9 +55,10 @@ class DecisionDrawing(Display):
         return bars_size(self.decision.n_groups or 0)
 
     def _labels(self) -> dict[str, object]:
-        expected = f"Expected {metric_title(self.decision.metric.name)}"
+        expected = f"Expected {self._score}"
         if self.decision.group_ids is None:
-            return {"xlabel": "Rows predicted positive", "ylabel": expected}
+            across = "Rows predicted positive" + ", by gain" * self._by_rows
+            return {"xlabel": across, "ylabel": expected}
         if self._bars():
             mean = f"Mean over the labels: {self.decision.expected:.3f}"
             return {"xlabel": expected, "ylabel": "Label (positives)", "title": mean}
@@ -63,12 +75,15 @@ class DecisionDrawing(Display):
             if one.threshold is not None and math.isfinite(one.threshold):
                 cut = f" ({one.scale} ≥ {one.threshold:.3g})"
             rows, of_half = counted(k, "row"), counted(half.n_positives, "row")
-            text = f"0.5 cut-off: {of_half}, {half.expected:.3f}"
+            text = f"0.5 cut-off: {of_half}, {number(half.expected)}"
             marks = [
-                Mark(k, one.expected, f"decision: {rows}{cut}, {one.expected:.3f}"),
+                Mark(k, one.expected, f"decision: {rows}{cut}, {number(one.expected)}"),
                 Mark(half.n_positives, half.expected, text, "s", "C7"),
             ]
-            label = f"expected {metric_title(one.metric.name)} by number of positives"
+            if self._by_rows and one.n <= reach(k, half.n_positives):
+                every = f"every row: {number(one.curve[-1])}"
+                marks.append(Mark(one.n, float(one.curve[-1]), every, "D", "C4"))
+            label = f"expected {self._score} by number of positives"
             return draw_curve(ax, one.curve, k, label, marks)
         assert one.group_expected is not None
         if self._bars():

@@ -54,6 +54,7 @@ from argmetric.metrics._names import averaged_name as averaged_name
 from argmetric.metrics._names import convention_in_words as convention_in_words
 from argmetric.metrics._names import metric_from_dict as metric_from_dict
 from argmetric.metrics._names import metric_to_dict as metric_to_dict
+from argmetric.metrics._rates import AMOUNTS_ASSUMPTION as AMOUNTS_ASSUMPTION
 from argmetric.metrics._rates import (
     MCC,
     BalancedAccuracy,

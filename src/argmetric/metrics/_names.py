@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
-import numpy as np
-
 from argmetric._ground.arguments import shown
 from argmetric._ground.plain import plain, restore_values
 from argmetric._ground.plugins import load_plugin, plugin_names
@@ -304,6 +302,9 @@ class MissingFunction:
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
     """Return class and parameters; only the name of a user's function."""
+    if isinstance(metric, _rates.Utility) and metric._by_rows:
+        # Amounts of other rows: their mean is kept
+        metric = metric._of_means()
     head: dict[str, Any] = {"class": type(metric).__name__, "name": metric.name}
     if isinstance(metric, MissedPositives):
         missed = metric.missed
@@ -316,11 +317,7 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
             "greater_is_better": metric.greater_is_better,
             "zero_division": plain(metric.zero_division),
         }
-    known = metric._parameters()
-    if getattr(metric, "_by_rows", False):  # amounts of other rows: their mean is kept
-        known = {name: float(np.mean(x)) for name, x in known.items()}
-        head["name"] = metric_from_dict({**head, **known}).name
-    return head | {name: plain(x) for name, x in known.items()}
+    return head | {name: plain(x) for name, x in metric._parameters().items()}
 
 
 def metric_from_dict(values: dict[str, Any]) -> Metric:

@@ -236,6 +236,8 @@ class QMean(_Rates):
 
 
 _CELLS = ("tp", "fp", "fn", "tn")
+# Of what is expected of one value a row
+AMOUNTS_ASSUMPTION = "labels independent of amounts given the scores"
 
 
 def _worth(value: object, name: str) -> float | Floats:
@@ -319,6 +321,11 @@ class Utility(Metric):
                     f"{n:,} rows"
                 )
         return tuple(np.broadcast_to(getattr(self, name), (n,)) for name in _CELLS)
+
+    def _of_means(self) -> Utility:
+        """Return the same with means in place of one value a row."""
+        means = (float(np.mean(getattr(self, name))) for name in _CELLS)
+        return Utility(*means, zero_division=self.zero_division)
 
     def _weights(self, selected: Booleans) -> Floats:
         """Return what each row adds if it is positive, given which are selected."""

@@ -38,6 +38,7 @@
     if (score !== 0 && Math.abs(score) < 0.01) {
       return score.toFixed(Math.min(2 - Math.floor(Math.log10(Math.abs(score))), 9));
     }
+    if (Math.abs(score) >= 100) return count(score, Math.abs(score) >= 1000 ? 0 : 1);
     return score.toFixed(3);
   };
   const count = (value, digits) =>

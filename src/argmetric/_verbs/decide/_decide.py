@@ -278,6 +278,7 @@ def decide_by(
         "forecast": {"reference": found},
         "reference": reference,
         "limits": asked_limits,
+        "budget": budget,
     }
     if isinstance(prior, float) and fitted.calibrator is not None:
         # Forecasts meet the prevalence with every calibrator that the reference allows

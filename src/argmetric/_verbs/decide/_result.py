@@ -22,7 +22,7 @@ from argmetric._ground.display import (
     number,
     part_text,
 )
-from argmetric._ground.pictures import RED, SmallPicture, small_histogram
+from argmetric._ground.pictures import ORANGE, RED, SmallPicture, small_histogram
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -33,7 +33,7 @@ from argmetric._ground.types import (
     LabelsLike,
 )
 from argmetric._verbs._drawing import DecisionDrawing
-from argmetric.metrics import Metric, RatesForm
+from argmetric.metrics import AMOUNTS_ASSUMPTION, Metric, RatesForm
 
 if TYPE_CHECKING:
     from argmetric._calibrate.prevalence import EstimatedPrevalence
@@ -218,6 +218,8 @@ class Decision(Result):
         """Assumptions behind `expected`."""
         mapped = self.scale.startswith("calibrated")
         first = "an exact calibration map" if mapped else "calibrated probabilities"
+        if getattr(self.metric, "_by_rows", False):
+            return first, "labels independent given the scores", AMOUNTS_ASSUMPTION
         return first, "labels independent given the scores"
 
     def _headline(self) -> Headline:
@@ -233,12 +235,16 @@ class Decision(Result):
         curve: Any = self.curve
         drawn = SmallPicture("Expected score by positives", [0, self.n], curve)
         drawn.line(range(curve.size), curve)
+        if getattr(self.metric, "_by_rows", False):  # a simple rule is no point of it
+            drawn.points(self.cut_half.n_positives, self.cut_half.expected, ORANGE)
         drawn.points(self.n_positives, self.expected, RED)
         return drawn.y_labels().text("no positives", f"{self.n:,}")
 
     @property
     def _quick(self) -> bool:
         """Whether all cuts are judged in no time."""
+        if getattr(self.metric, "_by_rows", False):
+            return True
         slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
         return not slow and self.n <= 100_000
 

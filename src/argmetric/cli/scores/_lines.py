@@ -256,9 +256,9 @@ def tuned_on(rule: Any) -> str:
 
 
 @command(
-    "score logits group label pos_label metric average zero_division reference "
-    "reference_score reference_label prior max_positives min_positives min_precision "
-    f"min_recall coverage report {layout.READING}",
+    "score logits group label pos_label metric average zero_division amount cost_fp "
+    "reference reference_score reference_label prior max_positives min_positives "
+    f"min_precision min_recall coverage report {layout.READING}",
     opt.OverGroups,
 )
 def report(o: Arguments) -> int:
