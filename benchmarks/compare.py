@@ -21,7 +21,8 @@ and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, one on FRESH
 section `kinds` has the accuracy of systems by every kind of judge; the slope and the
 effects of a judge were chosen on its cases of CHOSEN_ON, then looked at on FRESH. In
 the section `sweep` systems of all accuracies are generated; the prior where a judge
-does not tell their predictions apart was chosen on others of the kind and on CHOSEN_ON.
+does not tell their predictions apart, and when PPI++ is taken, were chosen on others of
+the kind (parts from 1000 on) and on CHOSEN_ON.
 Cases are lines of the file, which is added to: a case that is there is not run again.
 """
 

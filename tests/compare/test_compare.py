@@ -114,11 +114,11 @@ def test_the_same_decisions_are_told() -> None:
     same = am.compare(P[0][NEW], [LABELS[0], LABELS[0]], reference=(Y[OLD], P[0][OLD]))
     one = same.difference()
     assert (one.mean, one.interval, one.probability) == (0.0, (0.0, 0.0), 0.5)
-    assert one.verdict == "same decisions"
+    assert one.verdict == "same score"
     assert same.best().probability == pytest.approx(0.5)
     assert same.sure(0.6) is None
     assert same.notes == ("B decides as A does: their difference is 0",)
-    assert repr(same).startswith("A and B make the same decisions")
+    assert repr(same).startswith("A and B have the same F1")
 
 
 def test_differences_hold_and_labels_narrow_them() -> None:
@@ -329,7 +329,7 @@ F1 -0.015 -0.101 0.074 0.4 Cannot tell yet: b ahead by 0.015 F1 (-0.074 to +0.10
 F1 -0.05 -0.08 -0.02 0.002 b is better by 0.050 F1 (+0.020 to +0.080), probability .998
 F1 0.05 0.0 0.1 0.95 a is likely better by 0.050 F1 (+0.000 to +0.100), probability .950
 F1 0.05 0.04 0.06 1 a is better by 0.050 F1 (+0.040 to +0.060), probability over .999
-F1 0 0 0 0.5 a and b make the same decisions
+F1 0 0 0 0.5 a and b have the same F1
 loss -0.05 -0.08 -0.02 0.998 a is better than b by 0.050 loss (+0.020 to +0.080), prob
 loss 0.01 -0.02 0.04 0.4 Cannot tell yet: b ahead of a by 0.010 loss (-0.020 to +0.040)
 """
@@ -377,6 +377,9 @@ def test_notebooks_show_both_posteriors_and_their_difference() -> None:
         ({"coverage": 2}, "coverage must lie strictly between 0 and 1"),
         ({"groups": np.arange(7)}, "groups"),
         ({"average": "macro"}, "needs groups"),
+        ({"p": NEW_Y * 1, "reference": None}, "0 or 1.* true labels as known="),
+        ({"p": [NEW_Y * 1] * 2, "reference": None}, "all of them 0 or 1"),
+        ({"labels": [P[1][NEW]] * 2}, "^labels of A(?!.*swap)"),
     ],
 )
 def test_what_is_refused(change: dict[str, Any], message: str) -> None:
@@ -417,25 +420,21 @@ def test_a_swapped_call_of_one_column_is_recognised(verb: str, kind: Any) -> Non
     assert "swap" not in str(caught.value)
 
 
-def test_fractions_beside_scores_are_not_called_swapped() -> None:
-    with pytest.raises(ValueError, match="labels of A") as caught:
-        am.compare(P[0][NEW], [P[1][NEW]])
-    assert "swap" not in str(caught.value)
+ADDED: Any = (
+    ([7, 3, 7], [0, 1, 1], "row 7 is labelled twice, once 0 and once 1"),
+    ([3], [0], "row 3 is labelled 0, but it was 1 before"),
+    ([1, 2400], [0, 1], "rows has 2400 at position 1: the 2,400 rows"),
+    ([0.5], [1], "rows must be whole numbers"),
+    ([1, 2], [1], "y has shape"),
+)
 
 
-def test_labels_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(ValueError, match="row 7 is labelled twice, once 0 and once 1"):
-        FOUND.add([7, 3, 7], [0, 1, 1])
-    more = FOUND.add([7, 3], [0, 1])
-    with pytest.raises(ValueError, match="row 3 is labelled 0, but it was 1 before"):
-        more.add([3], [0])
-    with pytest.raises(ValueError, match="rows has 2400 at position 1: the 2,400 rows"):
-        FOUND.add([1, 2400], [0, 1])
-    with pytest.raises(TypeError, match="rows must be whole numbers"):
-        FOUND.add([0.5], [1])
-    with pytest.raises(ValueError, match="y has shape"):
-        FOUND.add([1, 2], [1])
-    assert FOUND.add([7, 7], [1, 1]).n_labels == 1
+@pytest.mark.parametrize(("rows", "y", "message"), ADDED)
+def test_labels_that_cannot_be_added(rows: Any, y: Any, message: str) -> None:
+    more = FOUND.add([9, 9, 3], [0, 0, 1])
+    assert more.n_labels == 2
+    with pytest.raises((ValueError, TypeError), match=message):
+        more.add(rows, y)
 
 
 def test_labels_of_all_rows_say_nothing_of_others() -> None:
@@ -456,13 +455,7 @@ def test_labels_of_all_rows_say_nothing_of_others() -> None:
     assert am.report(found).values["comparison"]["mean"] == found.mean
 
 
-def test_true_labels_in_the_place_of_scores_are_refused() -> None:
-    called = {"a": P[0] >= 0.5, "b": P[1] >= 0.5}
-    with pytest.raises(ValueError, match=r"all of them 0 or 1.* true labels as known="):
-        am.compare(Y * 1, called)
-    with pytest.raises(ValueError, match="all of them 0 or 1"):
-        am.compare({"a": Y * 1, "b": called["b"] * 1}, called)
-    known = np.where(np.arange(Y.size) < 60, Y, np.nan)
-    judge = called["b"] * 1.0
+def test_verdicts_of_a_judge_are_scores_beside_labels() -> None:
+    known = np.where(np.arange(NEW_Y.size) < 60, NEW_Y, np.nan)
     with pytest.warns(UserWarning, match="all of them 0 or 1"):
-        assert am.compare(judge, called, known=known).n_labels == 60
+        assert am.compare(LABELS[1] * 1.0, LABELS[:1], known=known).n_labels == 60

@@ -59,33 +59,24 @@ def test_the_twin_is_the_sum_over_all_truths(rows: Any, leave: bool) -> None:
 
 @pytest.mark.parametrize("leave", [False, True])
 @pytest.mark.parametrize("metric", METRICS)
-def test_rows_are_the_best_of_all(metric: str, leave: bool) -> None:
-    one, budget = am.get_metric(metric), 2
-    for labels in ([1, 1, 1, 1, 0, 0, 0, 0], [0, 1, 1, 0, 0, 1, 0, 0]):
-        found = am.review_rows(P, labels, metric, budget, leave_out=leave)
-        rows = itertools.combinations(range(P.size), budget)
-        values = [exact(one, P, labels, some, leave) for some in rows]
-        own = exact(one, P, labels, found.rows, leave)
-        assert own == pytest.approx(max(values), abs=1e-12)
-        assert found.mean == pytest.approx(own, abs=1e-12)
-        assert found.before == pytest.approx(exact(one, P, labels, ()), abs=1e-12)
+def test_rows_and_labels_are_the_best_of_all(metric: str, leave: bool) -> None:
+    """Labels are those that were passed, or the best ones beside a reviewer's."""
+    one, every = am.get_metric(metric), list(itertools.product([0, 1], repeat=6))
+    for given in ([1, 1, 1, 1, 0, 0, 0, 0], [0, 1, 1, 0, 0, 1, 0, 0], None):
+        p = P if given else P[:6]
+        found = am.review_rows(p, given, metric, 2, leave_out=leave)
+        best = max(
+            exact(one, p, labels, rows, leave)
+            for labels in ([given] if given else every)
+            for rows in itertools.combinations(range(p.size), 2)
+        )
+        own = exact(one, p, found.labels, found.rows, leave)
+        assert own == pytest.approx(best, abs=1e-12)
+        assert found.mean == pytest.approx(best, abs=1e-12)
         assert found.worth.sum() == pytest.approx(found.mean - found.before, abs=1e-12)
-        np.testing.assert_array_equal(found.labels, labels)
-
-
-@pytest.mark.parametrize("leave", [False, True])
-@pytest.mark.parametrize("metric", METRICS)
-def test_labels_beside_a_reviewer_are_the_best_of_all(metric: str, leave: bool) -> None:
-    one = am.get_metric(metric)
-    found = am.review_rows(P[:6], None, metric, 2, leave_out=leave)
-    best = max(
-        exact(one, P[:6], labels, rows, leave)
-        for labels in itertools.product([0, 1], repeat=6)
-        for rows in itertools.combinations(range(6), 2)
-    )
-    own = exact(one, P[:6], found.labels, found.rows, leave)
-    assert own == pytest.approx(best, abs=1e-12)
-    assert found.mean == pytest.approx(best, abs=1e-12)
+        if given:
+            assert found.before == pytest.approx(exact(one, p, given, ()), abs=1e-12)
+            np.testing.assert_array_equal(found.labels, given)
 
 
 KINDS = ((0.1, 8.0), (0.4, 2.0), (0.5, 1.5), (4.0, 0.5), (0.02, 0.1))
@@ -141,18 +132,14 @@ def test_scores_are_those_of_forecast() -> None:
     assert one.interval == pytest.approx(other.interval, abs=0.01)
 
 
-@pytest.mark.parametrize("metric", ["f1", "mcc", "gmean", "precision", "accuracy"])
-@pytest.mark.parametrize(
-    "p",
-    [
-        [0.3] * 5,
-        [0.0, 1.0, 1.0, 0.0, 0.5],
-        [1e-300, 1 - 1e-16, 0.5, 5e-324, 0.2],
-        [0.4, 0.6],
-        [0.2] * 60,
-        [1.0] * 30 + [0.5] + [0.0] * 30,
-    ],
+ODD_ROWS: Any = (
+    *([0.3] * 5, [0.2] * 60, [0.4, 0.6], [1.0] * 30 + [0.5] + [0.0] * 30),
+    *([0.0, 1.0, 1.0, 0.0, 0.5], [1e-300, 1 - 1e-16, 0.5, 5e-324, 0.2]),
 )
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "gmean", "precision", "accuracy"])
+@pytest.mark.parametrize("p", ODD_ROWS)
 def test_odd_rows_are_reviewed(metric: str, p: list[float]) -> None:
     found = am.review_rows(p, None, metric, 1)
     assert found.rows.size == 1

@@ -282,7 +282,7 @@ def test_draws_of_odds_are_those_of_the_mixture(shift: Any) -> None:
 def test_labels_are_dealt_out_in_full(n: int) -> None:
     total = np.array([3000, 500, 90, 5, 1])
     weight = np.array([10.0, 50.0, 60.0, 9.0, 1.0])
-    found = allocation(n, total, weight)
+    found = allocation(n, total, weight, 0 * total)
     assert found.sum() == min(n, total.sum())
     assert (found <= total).all()
     if n >= 10:

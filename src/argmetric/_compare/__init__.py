@@ -11,21 +11,13 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import check_pair, with_positives
-from argmetric._compare.joint import (
-    JointCalibrator,
-    fit_joint_calibrators,
-    fixed_calibrator,
-)
-from argmetric._compare.result import VERDICTS as VERDICTS
-from argmetric._compare.result import Comparison as Comparison
-from argmetric._compare.result import Difference as Difference
-from argmetric._compare.result import ForecastScore
-from argmetric._compare.review import Review as Review
-from argmetric._compare.review import decided_by
-from argmetric._compare.review import review_rows as review_rows
-from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
+from argmetric._compare import joint
+from argmetric._compare.result import VERDICTS, Comparison, Difference, ForecastScore
+from argmetric._compare.review import Review, decided_by, review_rows
+from argmetric._compare.strata import refuse_two_labels
 from argmetric._compare.table import PatternTable, ScoredGroups
 from argmetric._forecast.batch import Batch
+from argmetric._ground import validation
 from argmetric._ground.arguments import check_flag, check_share
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import binary_labels, read_together, refuse_swapped
@@ -39,18 +31,12 @@ from argmetric._ground.types import (
     LabelsLike,
     ReferenceLike,
 )
-from argmetric._ground.validation import (
-    VALUES_TO_JUDGE_BY,
-    is_sparse,
-    read_scores,
-    to_numpy,
-    warn_of_scale,
-)
 from argmetric._verbs.decide import Decision
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
-__all__ = ["Comparison", "Difference", "Review", "compare", "review_rows"]
+__all__ = ["VERDICTS", "Comparison", "Difference", "Review", "compare"]
+__all__ += ["refuse_two_labels", "review_rows"]
 
 FEW_POSITIVES = 25  # of the reference, up to which intervals hold less often
 Y = "the y of reference=(y, p)"
@@ -157,7 +143,7 @@ def compare(
         if not logits:
             _refuse_labels(layouts, known)
         for layout in layouts:
-            warn_of_scale(layout.scores, logits=logits)
+            validation.warn_of_scale(layout.scores, logits=logits)
     scored = None if first.single else ScoredGroups.of(first)
     table = PatternTable.of(decisions, scores, calibrators, y, metric, groups=scored)
     forecasts: tuple[ForecastScore, ...] = ()
@@ -192,7 +178,9 @@ def _forecasts(
     """
     coverage, logits = how
     unknown = np.full(scores.shape[1], np.nan)
-    p, q = from_log_odds(fixed_calibrator(None, len(scores))[0].odds(scores, None))
+    p, q = from_log_odds(
+        joint.fixed_calibrator(None, len(scores))[0].odds(scores, None)
+    )
     forecasts = dict[bytes, ForecastScore]()  # equal labels have one score
     for i, called in enumerate(decisions):
         if called.tobytes() in forecasts:
@@ -252,7 +240,7 @@ def _models(p: Any, labels: Any) -> _Models:
 
 def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
     """Return the part of each model, and the names of the models, None without."""
-    if is_sparse(values):  # some are dicts of their entries
+    if validation.is_sparse(values):  # some are dicts of their entries
         raise TypeError(f"{name} must be dense: a list, a dict or a frame")
     if isinstance(values, Mapping | list | tuple) and not values:
         raise ValueError(f"{name} is empty: there is no model")
@@ -262,9 +250,10 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
         return [values], None
     names = column_names(values)
     if names is None and isinstance(values, list | tuple):
-        column = name == "p" and all(map(_is_number, values))
+        one = (isinstance(x, str) or _is_number(x) for x in values)
+        column = name == "p" and all(one)
         return [values] if column else list(values), None
-    array = to_numpy(values, name)
+    array = validation.to_numpy(values, name)
     if array.ndim == 1:
         return [values], None
     if array.ndim != 2:
@@ -298,7 +287,7 @@ def _refuse_labels(layouts: list[Layout], known: Any) -> None:
     They would be certain. A few rows may well be.
     """
     n = layouts[0].scores.size
-    if known is not None or n < VALUES_TO_JUDGE_BY:
+    if known is not None or n < validation.VALUES_TO_JUDGE_BY:
         return
     if all(np.isin(one.scores, (0.0, 1.0)).all() for one in layouts):
         raise ValueError(
@@ -313,10 +302,8 @@ def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
     notes, equal, first = [], [], dict[bytes, str]()
     for name, called in zip(names, decisions, strict=True):
         if called.all() or not called.any():
-            every = "every row" if called.all() else "no row"
-            notes.append(
-                f"{name} calls {every} positive: its decisions are of one class"
-            )
+            every = f"{name} calls {'every' if called.all() else 'no'} row positive"
+            notes.append(f"{every}: its decisions are of one class")
         other = first.setdefault(called.tobytes(), name)
         if other != name:
             equal.append(f"{name} decides as {other} does: their difference is 0")
@@ -328,7 +315,7 @@ def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
 
 def _fit_reference(
     reference: Any, models: _Models, scores: Floats, logits: bool, pos_label: Any
-) -> tuple[list[JointCalibrator], tuple[int, int] | None, list[str]]:
+) -> tuple[list[joint.JointCalibrator], tuple[int, int] | None, list[str]]:
     """Return calibrators, the rows and positives of their reference, and notes."""
     if isinstance(reference, Calibrator):
         if len(scores) > 1:
@@ -337,9 +324,9 @@ def _fit_reference(
                 f"the scores of all {len(scores)} models"
             )
         found = round(reference.n * (reference.prevalence or 0.0))
-        return fixed_calibrator(reference, 1), (reference.n, found), []
+        return joint.fixed_calibrator(reference, 1), (reference.n, found), []
     if reference is None:
-        return fixed_calibrator(None, len(scores)), None, []
+        return joint.fixed_calibrator(None, len(scores)), None, []
     y, x = _read_reference(reference, models, logits, pos_label)
     few = int(min(y.sum(), (~y).sum()))
     note = (
@@ -347,7 +334,7 @@ def _fit_reference(
         "after 50 labels held in .88 of the cases, and errors are larger"
     )
     notes = [note] if few <= FEW_POSITIVES else []
-    return fit_joint_calibrators(y, x), (int(y.size), int(y.sum())), notes
+    return joint.fit_joint_calibrators(y, x), (int(y.size), int(y.sum())), notes
 
 
 def _read_reference(
@@ -368,7 +355,7 @@ def _read_reference(
     positive = binary_labels(y, name=Y).positive
     scores = []
     for name, one in zip(models.scores, columns, strict=True):
-        read = read_scores(one, f"{name} in the reference", logits=logits)
+        read = validation.read_scores(one, f"{name} in the reference", logits=logits)
         if read.shape != positive.shape:
             raise ValueError(
                 f"{name} in the reference has {len(read):,} rows, but {Y} has "

@@ -119,13 +119,8 @@ JUDGED = Prior(
     silent=0.15,
 )
 # Predictions are cuts of scores that no labelled rows were compared with
-RAW = JUDGED._replace(
-    log_slope=((0.0, 0.2), (0.15, 0.25), (0.4, 0.3), (1.0, 0.25)),
-    pattern=OWN.pattern,
-    system=POINT,
-    apart=POINT,
-    silent=0.0,
-)
+RAW = JUDGED._replace(pattern=OWN.pattern, system=POINT, apart=POINT, silent=0.0)
+RAW = RAW._replace(log_slope=((0.0, 0.2), (0.15, 0.25), (0.4, 0.3), (1.0, 0.25)))
 # New rows are like the reference: only patterns and strata differ
 AS_REFERENCE = OWN._replace(level=POINT, log_slope=POINT, bend=POINT)
 
@@ -310,14 +305,9 @@ class EffectsModel:
     def likelihood(self, normal: Floats, odds: Floats, spread: Floats) -> Floats:
         """Return the log-likelihood of the labels of every pattern, by particles."""
         out = np.empty((len(normal), self.n_patterns))
-        given = (
-            self.pattern_effects(normal),
-            spread,
-            effect_constants(self.prior.pattern),
-        )
-        kernels.label_likelihood(
-            odds, *given, self.places, self.share, self.labels, out
-        )
+        u, d = self.pattern_effects(normal), effect_constants(self.prior.pattern)
+        fixed = self.places, self.share, self.labels
+        kernels.label_likelihood(odds, u, spread, d, *fixed, out)
         return out
 
     def posterior(self, rng: np.random.Generator) -> _Particles:
@@ -344,9 +334,9 @@ class EffectsModel:
             found = _Particles.of_prior(self, PARTICLES, rng)
         shape = len(found.normal), self.x.shape[1]
         p, rates = np.empty(shape), np.empty((3, shape[0], labels.size))
-        effects = self.pattern_effects(found.normal)
-        given = effects, found.spread, effect_constants(self.prior.pattern)
-        kernels.rates_of_strata(found.odds, *given, self.places, self.share, p, rates)
+        u, d = self.pattern_effects(found.normal), effect_constants(self.prior.pattern)
+        fixed = self.places, self.share
+        kernels.rates_of_strata(found.odds, u, found.spread, d, *fixed, p, rates)
         mean, rest, variance = rates
         up, down = 1.0 / (variance * rest), 1.0 / (variance * mean)
         rate = rng.beta(up + positives, down + labels - positives)

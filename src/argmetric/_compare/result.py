@@ -13,17 +13,9 @@ from argmetric._compare.strata import refuse_two_labels
 from argmetric._compare.table import SAFETY, PatternTable, ScoredGroups
 from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
+from argmetric._ground import display
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.display import (
-    ASSUMES,
-    Field,
-    Result,
-    as_frame,
-    documented,
-    metric_fields,
-    metric_title,
-    part_text,
-)
+from argmetric._ground.display import ASSUMES, Field, Result, as_frame, documented
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import drawing, small_densities, small_difference
 from argmetric._ground.saving import Saved, check_version, with_intervals
@@ -43,7 +35,7 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 FORMAT = 2  # of the saved form; 1 had an effect of patterns
 NAME = "argmetric comparison"
 SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
-VERDICTS = ("sure", "likely", "cannot tell", "same decisions", "counted")
+VERDICTS = ("sure", "likely", "cannot tell", "same score", "counted")
 STILL_BEST = 0.02  # added to the probability to be best of a model that hardly is
 
 
@@ -133,7 +125,7 @@ class Difference(Result):
         """
         names, surety = (self.first, self.second), self.probability
         if self.verdict == VERDICTS[3]:
-            return f"{names[0]} and {names[1]} make the same decisions"
+            return f"{names[0]} and {names[1]} have the same {title}"
         sign, (low, high) = 1 if greater_is_better else -1, self.interval
         gap, ends = sign * self.mean, sorted((sign * low, sign * high))
         open_ = self.verdict == VERDICTS[2]
@@ -484,7 +476,7 @@ class Comparison(Saved["Comparison"]):
         return (*self.history, PastEstimate(self.n_labels, self.mean, *self.interval))
 
     def _title(self) -> str:
-        title = metric_title(self.metric.name)
+        title = display.metric_title(self.metric.name)
         if len(self.names) == 1:
             return f"{title} of {self.names[0]}: {_between(self._main)}"
         return self.difference()._answer(
@@ -494,7 +486,7 @@ class Comparison(Saved["Comparison"]):
         )
 
     def _picture(self) -> str:
-        title = metric_title(self.metric.name)
+        title = display.metric_title(self.metric.name)
         draws = dict(zip(self.names, self._draws, strict=True))
         scores = small_densities(draws, f"Distribution of {title} of each model")
         if len(self.names) == 1:
@@ -514,12 +506,12 @@ class Comparison(Saved["Comparison"]):
         """
         scores, table, groups = self.scores(), self.table, self.table.groups
         old = f"{self.reference[0]:,} labelled rows, {self.reference[1]:,} positive"
-        labels = part_text(self.n_labels, self.n, " rows")
+        labels = display.part_text(self.n_labels, self.n, " rows")
         rows = np.flatnonzero(table.is_labelled)
         return [
             Field("file", NAME),
             Field("format", FORMAT),
-            *metric_fields(self.metric),
+            *display.metric_fields(self.metric),
             Field("metric_form", metric_to_dict(self.metric)),
             Field("names", self.names),
             *(Field(words=name, text=_between(one)) for name, one in scores.items()),
@@ -549,9 +541,7 @@ class Comparison(Saved["Comparison"]):
     def _kind_of(cls, values: Any) -> str:
         """Return the kind of a saved comparison; refuse others and newer formats."""
         if not isinstance(values, dict) or dict.get(values, "file") != NAME:
-            raise ValueError(
-                f"this is no saved comparison: its key 'file' is not {NAME!r}"
-            )
+            raise ValueError(f"this is no saved comparison: 'file' is not {NAME!r}")
         check_version(values.get("format"), FORMAT, "this comparison")
         return cls.kind
 
@@ -601,7 +591,7 @@ class Comparison(Saved["Comparison"]):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the difference over the labels, with its interval."""
-        several, what = len(self.names) > 1, metric_title(self.metric.name)
+        several, what = len(self.names) > 1, display.metric_title(self.metric.name)
         if several:
             what = f"{what} of {self._main.first} - {self._main.second}"
         with drawing(ax, xlabel="Labels of these rows", ylabel=what) as ax:

@@ -13,26 +13,10 @@ from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.draws import COUNTS, draw_counts, sums
 from argmetric._forecast.forecast import forecast, refuse_undefined
 from argmetric._forecast.rivals import SharedDraws
-from argmetric._ground.arguments import (
-    as_flags,
-    check_count,
-    check_share,
-    read_share,
-    shown,
-)
+from argmetric._ground import arguments as check
+from argmetric._ground import display
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.display import (
-    Field,
-    Result,
-    as_frame,
-    between,
-    counted,
-    documented,
-    metric_fields,
-    metric_title,
-    number,
-    part_text,
-)
+from argmetric._ground.display import Field, Result, as_frame, documented
 from argmetric._ground.labels import (
     clear_labels,
     predicted_labels,
@@ -106,8 +90,8 @@ class Review(Result):
 
     def _title(self) -> str:
         how = "leave out" if self.left_out else "correct"
-        (low, high), title = self.interval, metric_title(self.metric.name)
-        rows = counted(self.rows.size, "row")
+        (low, high), title = self.interval, display.metric_title(self.metric.name)
+        rows = display.counted(self.rows.size, "row")
         return (
             f"Review: {how} {rows}, then {title} is {self.mean:.4f} "
             f"({low:.4f} to {high:.4f})"
@@ -122,15 +106,15 @@ class Review(Result):
             In the order of the summary.
         """
         what = "rows left out" if self.left_out else "rows to review"
-        some = part_text(self.rows.size, self.labels.size)
-        chosen = part_text(int(self.labels.sum()), self.labels.size)
+        some = display.part_text(self.rows.size, self.labels.size)
+        chosen = display.part_text(int(self.labels.sum()), self.labels.size)
         return [
-            *metric_fields(self.metric),
+            *display.metric_fields(self.metric),
             Field("rows", self.rows, what, some),
             Field("worth", self.worth),
-            self._field("before", "expected before", number),
-            self._field("mean", "expected after", number),
-            self._field("interval", f"{self.coverage:.0%} interval", between),
+            self._field("before", "expected before", display.number),
+            self._field("mean", "expected after", display.number),
+            self._field("interval", f"{self.coverage:.0%} interval", display.between),
             Field("coverage", self.coverage),
             Field("labels", self.labels, "labels", f"{chosen} positive"),
             Field("left_out", self.left_out),
@@ -146,7 +130,7 @@ class Review(Result):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected score after each reviewed row, about."""
-        title = metric_title(self.metric.name)
+        title = display.metric_title(self.metric.name)
         x = "Rows left out" if self.left_out else "Rows reviewed"
         with drawing(ax, xlabel=x, ylabel=f"Expected {title}, about") as ax:
             risen = np.concatenate([[0.0], np.cumsum(self.worth)])
@@ -226,9 +210,9 @@ def review_rows(
     """
     metric = get_metric(scoring_metric(metric, labels))
     refuse_swapped([p], [labels], "review_rows(p, labels, metric)")
-    logits, leave = as_flags(logits=logits, leave_out=leave_out)
-    coverage = check_share(coverage, "coverage")
-    seed = check_count(random_state, "random_state", low=0)
+    logits, leave = check.as_flags(logits=logits, leave_out=leave_out)
+    coverage = check.check_share(coverage, "coverage")
+    seed = check.check_count(random_state, "random_state", low=0)
     layout = lay_out(p, logits=logits)
     if len(layout.shape) > 1:
         raise ValueError("p must be one column: review_rows ranks rows")
@@ -237,7 +221,7 @@ def review_rows(
     count = _budget(budget, n)
     if leave and count >= n:
         raise ValueError(
-            f"budget={shown(budget)} leaves none of the {n:,} rows: pass a smaller one"
+            f"budget={check.shown(budget)} leaves none of the {n:,} rows: pass fewer"
         )
     calibrator = resolve_reference(reference, logits=logits).calibrator
     how: dict[str, Any] = {"reference": calibrator, "logits": logits}
@@ -282,9 +266,9 @@ def review_rows(
 
 def _budget(budget: Any, n: int) -> int:
     """Return a number of rows from a count, or from a percentage such as "5%"."""
-    if isinstance(budget, str) and (part := read_share(budget, "budget")):
+    if isinstance(budget, str) and (part := check.read_share(budget, "budget")):
         return max(1, round(part * n))
-    return min(check_count(budget, "budget", low=1), n)
+    return min(check.check_count(budget, "budget", low=1), n)
 
 
 def _portions(worth: Floats, total: float) -> Floats:

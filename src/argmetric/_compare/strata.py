@@ -53,15 +53,12 @@ def strata_of(group: Integers, mass: Floats, count: Integers) -> Integers:
     return member
 
 
-def allocation(
-    n: int, total: Integers, weight: Floats, have: Integers | None = None
-) -> Integers:
+def allocation(n: int, total: Integers, weight: Floats, had: Integers) -> Integers:
     """Return how many labels to add in each stratum: Neyman's, mixed with equal parts.
 
     At least `FEWEST`, where there are so many, and at most all rows of a stratum.
-    `have`: labels that are there already.
+    `had`: labels that are there already.
     """
-    had = np.zeros_like(total) if have is None else have
     whole = min(n, int((total - had).sum())) + int(had.sum())
     even = total / total.sum()
     share = (1.0 - EVEN) * weight / max(weight.sum(), 1e-300) + EVEN * even

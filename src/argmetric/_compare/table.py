@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from argmetric._compare.design import LabelledRows, label_weights, moved_onto_labels
 from argmetric._compare.effects import (
     AS_REFERENCE,
     JUDGED,
@@ -258,7 +259,20 @@ class PatternTable:
         positives = draw_counts(p, rows, repeats, rng) + known[:, None]
         tp = np.einsum("mp,rpd->mrd", called, positives)
         k, t, n = self.n_predicted, positives.sum(axis=1), float(self.y.size)
-        return self.metric.value(tp, k[:, None, None], t, n).reshape(len(called), -1)
+        drawn = self.metric.value(tp, k[:, None, None], t, n).reshape(len(called), -1)
+        known = int(self.is_labelled.sum())
+        alone = self.judged and len(called) == 1 and self.metric.name == "accuracy"
+        return self._beside_labels(drawn) if alone and 1 < known < n else drawn
+
+    def _beside_labels(self, drawn: Floats) -> Floats:
+        """Move a part of the draws of one system's accuracy onto PPI++."""
+        at, called = self.bin[self.is_labelled], self.decisions[0, self.group]
+        right = self.y[self.is_labelled] == called[at]
+        total, labels, _ = self._labels_in(self.member)
+        weight = label_weights(total, labels, self.member[at])
+        judged = np.where(called, self.probability, 1.0 - self.probability)
+        rows = LabelledRows(right, at, weight, judged, self.size)
+        return moved_onto_labels(drawn[0], rows)[None]
 
     def probability_draws(self) -> Floats:
         """Return (bins, draws) probabilities of a positive."""

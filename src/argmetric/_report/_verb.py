@@ -44,7 +44,7 @@ MEANINGS = (  # of the verdicts
     "the posterior probability is .99 or more; it is no p-value",
     "the posterior probability is .9 or more: a batch of labels may settle it",
     "the posterior probability is below .9: label the rows below",
-    "no label can tell models apart that decide alike",
+    "models have the same score whatever the labels are, or all labels are known",
     "of these rows alone, whose labels are known; other rows may differ",
 )
 KEPT = ("names", "scores", "mean", "interval", "probability", "best", "n", "n_labels")
