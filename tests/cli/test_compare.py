@@ -97,9 +97,13 @@ def test_one_system_and_a_judge(run, metric):
     seen = np.arange(0, 900, 9)
     write_columns("one.csv", {"judge": P["b"][NEW], "d_bot": (P["a"][NEW] >= 0.4) * 1})
     write_columns("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
-    given = ("--score", "judge", "--decisions", "d_*", "--known", "people.csv")
-    ended = run("compare", "one.csv", *given, "--metric", metric, "--json")
-    values = json.loads(ended.out)
+    given = ("one.csv", "--score", "judge", "--known", "people.csv", "-m", metric)
+    values, plain = (
+        json.loads(run("compare", *given, "--decisions", one, "--json").out)
+        for one in ("d_*", "d_bot")
+    )
+    assert plain["models"] == [values["models"][0] | {"model": "d_bot"}]
+    assert "no column 'd_cat'" in run("compare", *given, "--decisions", "d_cat").err
     labels = {"bot": P["a"][NEW] >= 0.4}
     found = am.compare(P["b"][NEW], labels, metric).add(seen, Y[NEW][seen])
     assert values["difference"] is None

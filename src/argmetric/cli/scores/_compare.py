@@ -37,8 +37,9 @@ class _Models(opt.Options, group=opt.COLUMNS):
         is the name of the model. By default one column of scores, that of --score,
         serves all.
     decisions
-        The columns of decisions, one for each model, as in 'd_*'. By default each model
-        decides by --threshold, or by the cut that is best on the reference.
+        The columns of decisions, one for each model, as in 'd_*', or the one of a
+        single model. By default each model decides by --threshold, or by the cut that
+        is best on the reference.
     known
         Labels of people that have arrived: a column of the rows, empty where there is
         none, or a file with the column row, the number of a row from 1 as -o writes it,
@@ -203,7 +204,10 @@ def _decisions(
 ) -> dict[str, Any]:
     """Return the decisions of each model, or the cuts that decide."""
     if o.decisions is not None:
-        found = rows.matching_columns(o.decisions, "--decisions")
+        if "*" in o.decisions:
+            found = rows.matching_columns(o.decisions, "--decisions")
+        else:  # one system, by the name of its column
+            found = {o.decisions: files.named_column(rows.table, o.decisions)}
         if rows.columns:
             found = rows.partners(o.decisions, "--decisions", o.scores)
         rows.use("decisions", o.decisions)
