@@ -213,7 +213,7 @@ am.Utility(fn="many") -> TypeError: fn must be
 am.decide([0.9, 0.5], am.Utility(tp=[1, 2, 3])) -> ValueError: tp of Utility has 3 val
 am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), groups=[0, 1]) -> ValueError: groups does n
 am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), min_recall=0.5) -> ValueError: min_recall d
-am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), missed=2) -> ValueError: no function of co
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), missed=2) -> ValueError: missed does not g
 am.forecast([0.9, 0.5], [1, 0], am.Utility(tp=[1, 2]), overdispersion=0.5)
     -> ValueError: overdispersion does not go with a Utility of one value a row
 am.evaluate([1, 0], [1, 0], am.Utility(tp=[1, 2]), sample_weight=[1, 2])
@@ -228,9 +228,11 @@ am.decide([0.9, 0.5], am.Utility(tn=1.0), missed=3) -> ValueError: counts true n
 am.decide([0.9, 0.5], missed="3")
     -> TypeError: missed must be a count such as 12, a rate
 am.decide([0.9, 0.5], missed=True) -> TypeError: missed must be a count .* not True
-am.decide([0.9, 0.5], missed=-1) -> ValueError: missed must lie between 0
+am.decide([0.9, 0.5], missed=-1) -> ValueError: a count of 0 or more, such as 12, or a
+am.decide([0.9, 0.5], missed=[30, 70]) -> TypeError: or a tuple \(found, missed\), not
+am.evaluate([1, 0], [1, 0], missed=np.array(4)) -> TypeError: missed must be a count
 am.decide([0.9, 0.5], missed=math.nan) -> ValueError: missed must
-am.decide([0.9, 0.5], missed=31.0) -> ValueError: must lie between 0 and 30
+am.decide([0.9, 0.5], missed=31.0) -> ValueError: from 0.0 to 30, not 31.0
 am.decide([0.9, 0.5], missed=(3, 4, 5)) -> ValueError: must be a pair \(found, missed\)
 am.decide([0.9, 0.5], missed=(3, -4)) -> ValueError: missed of missed=\(found, missed\)
 am.decide([0.9, 0.5], missed=(0, 4)) -> ValueError: no positive was found

@@ -238,3 +238,26 @@ def test_a_function_and_a_utility_count_them():
     d, plain = am.decide(P, paid, missed=0.5), am.decide(P, paid)
     assert d.labels.tolist() == plain.labels.tolist()
     assert d.expected == pytest.approx(plain.expected - 2.0 * 0.5 * sum(P), abs=1e-9)
+
+
+def test_a_count_and_an_equal_rate_are_two_metrics():
+    count, rate = (with_missed(am.metrics.get_metric("f1"), one) for one in (3, 3.0))
+    assert count != rate
+    assert len({count, rate}) == 2
+    for first, second in ((3, 3.0), (2.0, 2)):  # what was computed first is kept
+        curves = [am.decide(P, "f1", missed=one).curve for one in (first, second)]
+        for one, curve in zip((first, second), curves, strict=True):
+            slow = slow_expected("f1", P, [1, 1, 0, 0, 0], one)
+            assert curve[2] == pytest.approx(slow, abs=1e-8)
+
+
+def test_a_count_is_exact_also_with_a_reference():
+    rng = np.random.default_rng(5)
+    p, held = rng.beta(0.5, 2.0, 300), rng.beta(0.5, 2.0, 20_000)
+    reference = (rng.random(held.size) < held).astype(int), held
+    labels = (p >= 0.35).astype(int)
+    for missed in (0, 40):
+        alone = am.forecast(p, labels, missed=missed)
+        own = am.forecast(p, labels, missed=missed, reference=reference)
+        assert own.std == pytest.approx(alone.std, rel=0.05)  # 16 % too wide before
+        assert own.mean == pytest.approx(alone.mean, abs=0.03)

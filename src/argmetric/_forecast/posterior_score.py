@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,11 @@ def distribution_of_draws(batch: Batch, bins: ScoreBins, p: Floats) -> ScorePMF:
     ends = (np.broadcast_to(np.float64(x), hits.shape) for x in (k, batch.n))
     k_, n = ends
     rng = np.random.default_rng(2)
-    values = batch.metric._new_value(hits, k_, positives, n, rng).ravel()
+    metric: Any = batch.metric
+    if isinstance(getattr(metric, "missed", None), int):  # a count of this very batch
+        values = metric.value(hits, k_, positives, n).ravel()
+    else:
+        values = metric._new_value(hits, k_, positives, n, rng).ravel()
     return ScorePMF.from_atoms([(values, np.full(values.size, 1.0 / values.size))])
 
 

@@ -45,6 +45,7 @@ from argmetric.metrics._fractional import (
 )
 from argmetric.metrics._missed import MissedLike as MissedLike
 from argmetric.metrics._missed import MissedPositives as MissedPositives
+from argmetric.metrics._missed import is_listed as is_listed
 from argmetric.metrics._missed import listed_wrongly as listed_wrongly
 from argmetric.metrics._missed import refuse_with_missed as refuse_with_missed
 from argmetric.metrics._missed import require_one_batch as require_one_batch

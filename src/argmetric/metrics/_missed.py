@@ -16,17 +16,18 @@ polynomials), whose distance from the mean in standard deviations is smooth in 1
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from argmetric._ground.arguments import check_number, shown
+from argmetric._ground.arguments import shown
 from argmetric._ground.types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
+from argmetric.metrics._rates import Utility, refuse_for_amounts
 
 MissedLike: TypeAlias = int | float | tuple[int, int]
 # M is summed term by term for fewer positives, and for fewer expected missed ones
@@ -59,6 +60,11 @@ class MissedPositives(Metric):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "zero_division", self.metric.zero_division)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        # A count of 3 is no rate of 3.0, though both are equal
+        return (MissedPositives, self.metric._key, type(self.missed), self.missed)
 
     @property
     def name(self) -> str:
@@ -310,7 +316,7 @@ def _rates(missed: float | tuple[int, int]) -> tuple[list[float], list[float]]:
 
 def read_missed(missed: object) -> MissedLike:
     """Return the checked missed positives: a count, a rate or a pair of counts."""
-    if isinstance(missed, Sequence) and not isinstance(missed, str):
+    if isinstance(missed, tuple):
         if len(missed) != 2:
             raise ValueError(
                 f"missed must be a pair (found, missed), not {shown(missed)}"
@@ -338,9 +344,15 @@ def read_missed(missed: object) -> MissedLike:
     if not number or isinstance(missed, bool | np.bool_):
         raise TypeError(
             "missed must be a count such as 12, a rate per found positive such as 0.4, "
-            f"or a pair (found, missed), not {shown(missed)}"
+            f"or a tuple (found, missed), not {shown(missed)}"
         )
-    return check_number(missed, "missed", low=0.0, high=LARGEST_RATE)
+    rate = float(missed)  # type: ignore[arg-type]
+    if not 0.0 <= rate <= LARGEST_RATE:
+        raise ValueError(
+            "missed must be a count of 0 or more, such as 12, or a rate per found "
+            f"positive from 0.0 to {LARGEST_RATE:g}, not {shown(missed)}"
+        )
+    return rate
 
 
 def _is_count(one: object) -> bool:
@@ -354,6 +366,8 @@ def with_missed(metric: Metric, missed: object) -> Metric:
         return metric
     metric = metric.metric if isinstance(metric, MissedPositives) else metric
     checked = read_missed(missed)
+    if isinstance(metric, Utility) and metric._by_rows:
+        refuse_for_amounts({"missed": missed})
     if counts_negatives(metric):
         raise ValueError(
             f"{metric.name} counts true negatives, of which there is no number where "
@@ -383,6 +397,13 @@ def refuse_with_missed(metric: Metric, options: Mapping[str, object]) -> None:
                 f"{name} does not go with missed: it knows of rows alone, and missed "
                 "positives are none; leave one of both out"
             )
+
+
+def is_listed(missed: object) -> bool:
+    """Return whether it has one number a label; a pair is a tuple."""
+    return isinstance(missed, list) or (
+        isinstance(missed, np.ndarray) and missed.ndim > 0
+    )
 
 
 def listed_wrongly(n_listed: int, n_labels: int) -> ValueError:

@@ -67,6 +67,7 @@ from argmetric.metrics import (
     MissedPositives,
     Utility,
     get_metric,
+    is_listed,
     listed_wrongly,
     refuse_for_amounts,
     require_defined,
@@ -352,12 +353,12 @@ def _score_amounts(
 def _with_missed(
     counted: SegmentCounts,
     metric: Metric,
-    missed: object,
+    missed: Any,
     average: Average | None,
     sample_weight: object,
 ) -> tuple[SegmentCounts, Metric]:
     """Return counts with counted missed positives, or the metric with a rate."""
-    if isinstance(missed, list | np.ndarray):
+    if is_listed(missed):
         if average != "macro" or len(missed) != counted.actual.size:
             raise listed_wrongly(len(missed), counted.actual.size)
         metrics = [with_missed(metric, one) for one in missed]

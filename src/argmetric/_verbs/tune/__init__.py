@@ -118,6 +118,7 @@ from argmetric.metrics import (
     MetricLike,
     MissedLike,
     get_metric,
+    is_listed,
     refuse_with_missed,
     require_defined,
     require_one_batch,
@@ -386,7 +387,7 @@ def _with_missed(
         raise ValueError(
             "missed needs labels in tune(), and y is None: decide() takes it as well"
         )
-    each: Any = missed if isinstance(missed, list | np.ndarray) else [missed]
+    each: Any = missed if is_listed(missed) else [missed]
     own = [[with_missed(metric, one) for metric in problem.metrics] for one in each]
     known = ("groups", "pos_label", "average")
     alone = {name: value for name, value in options.items() if name not in known}
@@ -396,7 +397,7 @@ def _with_missed(
             "missed as a count has no weights: pass a rate per found positive, or "
             "leave sample_weight out"
         )
-    if isinstance(missed, list | np.ndarray):
+    if is_listed(missed):
         if len(shape) == 1:
             raise TypeError(
                 "missed is a list, one a label, and p is one column: pass a count, a "
