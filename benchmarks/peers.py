@@ -54,6 +54,7 @@ PEERS = (
     Peer("MAPIE", ("mapie",), "floors"),
     Peer("NannyML", ("nannyml",), "unlabelled"),
     Peer("rankseg", ("rankseg", "torch"), "masks"),
+    Peer("empulse", ("empulse",), "amounts"),
     Peer("river", ("river",), "streams", "river"),
     Peer("Vowpal Wabbit", ("vowpalwabbit",), "streams", "vowpal_wabbit"),
     Peer("crfsuite", ("python-crfsuite",), "chunks"),

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = {  # every peer that has to be on the page
     *("scikit-learn", "optimal-classification-cutoffs", "xCOLUMNs", "MAPIE", "NannyML"),
-    *("rankseg", "river", "Vowpal Wabbit", "crfsuite"),
+    *("rankseg", "empulse", "river", "Vowpal Wabbit", "crfsuite"),
 }
 
 
