@@ -381,12 +381,14 @@ CALLED = {  # by other names, which look like those of other parameters
 
 
 def refuses(
-    *names: str, limits: type | None = None
+    *names: str, limits: type | None = None, **reasons: str
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function explain why it does not take these keywords.
 
-    `limits` is the TypedDict of its ``**limits``; it refuses all other keywords.
+    `limits` is the TypedDict of its ``**limits``; it refuses all other keywords. The
+    `reasons` of a function of its own come before those of the table.
     """
+    reasons = {name: REFUSED[name] for name in names} | reasons
     own = () if limits is None else tuple(limits.__annotations__)
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
@@ -395,9 +397,9 @@ def refuses(
 
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            for name in names:
+            for name, reason in reasons.items():
                 if kwargs.pop(name, None) is not None:
-                    raise TypeError(f"{called} takes no {name}: {REFUSED[name]}")
+                    raise TypeError(f"{called} takes no {name}: {reason}")
             for name in kwargs:
                 if name not in known:
                     raise TypeError(_unknown(name, called, known, own))

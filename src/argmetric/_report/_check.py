@@ -181,7 +181,7 @@ def report_class_review(rule: ClassReviewRule) -> Report:
     lines, names = dict(rule.lines()), [str(name) for name in rule.classes]
     cards = [*make_cards((name, lines[name]) for name in ("automated", "for a person"))]
     some = f"{np.isfinite(rule.thresholds).sum():,}"
-    cards.append(Card("Thresholds", some, f"of {counted(len(names), 'class')}"))
+    cards.append(Card("Thresholds", some, f"of {len(names):,} classes"))
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))
     tables = [table]
     after: tuple[str, ...] = ()

@@ -53,7 +53,6 @@ from argmetric._verbs.guarantees import (
     guarantee_sentence,
 )
 from argmetric._verbs.tune import (
-    N_DRAWS,
     NOT_FITTED,
     ONE_CROSSING,
     LabelledRows,
@@ -66,7 +65,7 @@ from argmetric._verbs.tune import (
     fewest_rows,
     files,
     population_words,
-    quantiles,
+    proportion_interval,
 )
 from argmetric.classes._input import labels_of, one_per_class
 from argmetric.classes._weights import class_scores
@@ -76,7 +75,16 @@ SHOWN = 8  # classes in the printed form
 FLOOR = "min_precision"
 COUNTS = ("right", "wrong", "asked")
 MOST = "the most probable one"
-MOST_MASS = 50.0  # pseudo-rows of each class, for each other class
+MOST_PROBABLE = "a row is given its most probable class or none; leave it out"
+WITHOUT = {  # what does not go with review, and what to do
+    "sample_weight": "a test counts rows. Keep rows by their weights, as in "
+    "kept = rng.random(n) < sample_weight / sample_weight.max(), and pass these",
+    "min_recall": "what a person finds is not known. For one class "
+    "am.tune(y == c, p[:, c], min_recall=..., review=True) promises it",
+    "max_per_class": "how many rows are given a class follows from the promises",
+    "mean": "thresholds are on probabilities: pass p",
+}
+ROOT_2 = math.sqrt(2.0)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -106,9 +114,8 @@ class ClassReviewRule(SavedRule):
     n : int
         Number of labelled rows.
     automated : float
-        Proportion of rows that are given a class. Which classes have a threshold
-        depends on how many rows have them: proportions of the classes that look equal
-        are drawn together.
+        Proportion of rows that are given a class, less the rows that the classes with a
+        threshold are expected to have only here: these chose them.
     automated_interval : Interval or None
         For this proportion in the population.
     coverage : float
@@ -394,10 +401,8 @@ def check_class_review(
         )
     for name, value in given.items():
         if name not in (FLOOR, "confidence") and value is not None:
-            raise ValueError(
-                f"review=True goes without {name}: a row is given its most probable "
-                f"class or none; leave {name} out"
-            )
+            reason = WITHOUT.get(name, MOST_PROBABLE)
+            raise ValueError(f"review=True goes without {name}: {reason}")
 
 
 def tune_review(
@@ -428,7 +433,9 @@ def tune_review(
     check_rows(p)
     best, top = most_probable(p)
     terms = Terms({}, {}, check_share(confidence, "confidence"))
-    promises, notes = _certify(classes, floors, (best, top, best == true), terms)
+    rows = best, top, best == true
+    promises, notes = _certify(classes, floors, rows, terms)
+    excess = _excess(floors, rows, promises, terms.risk)
     thresholds = np.full(len(classes), math.inf)
     for c, one in promises.items():
         thresholds[c] = one.interval.low
@@ -437,7 +444,9 @@ def tune_review(
     counts = [
         np.bincount(best[rows], minlength=len(classes)).tolist() for rows in of_class
     ]
-    automated, interval = _proportion(counts, thresholds, coverage)
+    automated, interval = _proportion(int(given.sum()), best.size, excess, coverage)
+    if not thresholds.any():  # every row is given a class
+        automated, interval = 1.0, Interval(1.0, 1.0)
     guarantee = Guarantee(
         float(thresholds.min()),
         round(1.0 - terms.risk, 15),
@@ -514,40 +523,61 @@ def _certify(
     return dict(sorted(promises.items())), tuple(notes)
 
 
+def _excess(
+    floors: Floats,
+    rows: tuple[Integers, Floats, Booleans],
+    promises: Mapping[int, Promise],
+    risk: float,
+) -> float:
+    """Return how many rows too many the classes with a threshold are expected to have.
+
+    A class has one because r of its rows are right: m or more are needed with as many
+    errors. Where r is Poisson with the mean λ, the classes that pass have
+    E[r 1{r >= m}] = λ P(r >= m - 1) such rows, and as many new rows have λ P(r >= m).
+    The difference is m P(r = m), here at λ = r: of the first rows of a test, or of all
+    that it certifies, whichever is farther from m. A class that fails might have
+    passed: it counts with all of its rows.
+    """
+    best, top, right = rows
+    sizes = np.bincount(best, minlength=floors.size)
+    delta, total = risk / len(_able(floors, sizes, risk)[0]), 0.0
+    for c in np.flatnonzero(np.isfinite(floors)).tolist():
+        one, own = promises.get(c), best == c
+        if one is not None:
+            own &= top >= one.interval.high
+        hits, n = int((own & right).sum()), int(own.sum())
+        pairs = [(hits, n - hits)]
+        if one is not None:
+            pairs.append((one.k - one.errors, one.errors))
+        total += min(_excess_of(*pair, floors[c], delta) for pair in pairs)
+    return total
+
+
+def _excess_of(r: int, errors: int, floor: float, delta: float) -> float:
+    """Return m P(r = m) of a Poisson number with the mean r."""
+    from scipy.special import betainc, gammaln
+
+    right = np.arange(1.0, 2 * r + 50)
+    passed = np.flatnonzero(betainc(right, errors + 1, floor) <= delta)
+    if not (r and passed.size):
+        return 0.0
+    m = right[passed[0]]
+    return float(m * np.exp(m * np.log(r) - r - gammaln(m + 1.0)))
+
+
 def _proportion(
-    counts: list[list[int]], thresholds: Floats, coverage: float
-) -> tuple[float, Interval | None]:
+    given: int, n: int, excess: float, coverage: float
+) -> tuple[float, Interval]:
     """Return the proportion of rows that are given a class, with an interval.
 
-    A class often has a threshold because many of these rows have it, more than of new
-    ones. So the proportions of the classes have a Dirichlet prior with the mass a for
-    each, the likeliest one up to MOST_MASS (K - 1): (N_c + a) / (n + K a). The part of
-    the rows of a class above its threshold has Jeffreys' prior.
-
-    Parameters
-    ----------
-    counts : list of list of int
-        Rows of each class that are right, wrong, and asked.
-    thresholds : ndarray of shape (n_classes,)
-    coverage : float
+    `given` of n rows are, some of them because their number chose the classes: `excess`
+    is expected of them. A probability at r in place of λ has twice the variance in its
+    exponent, so it is too small by up to the square root of 2: the low end allows for
+    that. The high end allows for no excess.
     """
-    from scipy.special import gammaln
-
-    right, wrong, asked = np.array(counts, dtype=np.float64)
-    above, size = right + wrong, right + wrong + asked
-    n, k = size.sum(), size.size
-    masses = np.geomspace(0.5, MOST_MASS * (k - 1), 25)
-    terms = gammaln(size + masses[:, None]) - gammaln(masses)[:, None]
-    known = gammaln(k * masses) - gammaln(n + k * masses) + terms.sum(axis=1)
-    mass = masses[int(np.argmax(known))]
-    rng = np.random.default_rng(0)
-    parts = rng.gamma(size + mass, size=(N_DRAWS, k))
-    parts /= parts.sum(axis=1, keepdims=True)
-    given = rng.beta(above + 0.5, asked + 0.5, size=parts.shape)
-    given[:, np.isinf(thresholds)] = 0.0
-    given[:, thresholds == 0.0] = 1.0
-    value = (size + mass) / (n + k * mass) @ (above / np.maximum(size, 1.0))
-    return float(value), quantiles((parts * given).sum(axis=1), coverage)
+    value = max(given - excess, 0.0) / n
+    low = proportion_interval(max(given - ROOT_2 * excess, 0.0) / n, n, coverage).low
+    return value, Interval(low, proportion_interval(given / n, n, coverage).high)
 
 
 def _able(floors: Floats, sizes: Integers, risk: float) -> tuple[list[int], list[int]]:

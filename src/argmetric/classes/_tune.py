@@ -64,8 +64,27 @@ from argmetric.metrics import (
     require_defined,
 )
 
+OF_ONE_CLASS = (
+    "it is of one class: am.tune(y == c, p[:, c], ...) promises it, also with review"
+)
+POPULATION = (
+    "what is promised of classes holds for the population; for few new rows pass a "
+    "higher min_precision"
+)
 
-@refuses("scoring", "max_positives", "budget", "parity")
+
+@refuses(
+    *("scoring", "max_positives", "budget", "parity"),
+    groups="rows count one by one. Where those of a group are alike pass one of each: "
+    "first = np.unique(groups, return_index=True)[1], then y[first] and p[first]",
+    prior="rows stand for new ones. For other prevalences draw them so: with new[c] "
+    "wanted and old[c] here, r = new / old, keep rng.random(n) < r[y] / r.max()",
+    new_rows=POPULATION,
+    for_rows=POPULATION,
+    min_npv=OF_ONE_CLASS,
+    min_specificity=OF_ONE_CLASS,
+    logits="it takes probabilities: scipy.special.softmax(p, axis=1)",
+)
 def tune(
     y: ArrayLike,
     p: ArrayLike | None = None,
