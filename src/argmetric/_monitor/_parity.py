@@ -26,16 +26,14 @@ from argmetric._ground.display import (
     documented,
     number,
 )
-from argmetric._ground.saving import Saved, check_version
 from argmetric._ground.types import AnyArray, ArrayLike, Frame, Interval, Label
 from argmetric._monitor._bins import CANNOT_SAY, POSITIVE
 from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._result import Monitoring
-from argmetric._monitor._words import PRINTED
+from argmetric._monitor._words import PRINTED, MonitoredPromises
 from argmetric._verbs.tune import RATES, ParityRule, gap_interval, gap_within
 
-FILE = "argmetric parity monitoring"
 TIE = 1e-9  # what rounding leaves
 SHOWN = 4  # groups whose rates are printed
 
@@ -133,7 +131,7 @@ class ParityPeriod(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ParityMonitoring(Saved["ParityMonitoring"]):
+class ParityMonitoring(MonitoredPromises["ParityMonitoring"]):
     """Gap between the groups of a `ParityRule`, by period.
 
     Experimental: may change in any release.
@@ -164,6 +162,7 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
 
     _what: ClassVar[str] = "parity monitoring"
     kind: ClassVar[str] = "parity_monitoring"
+    _file: ClassVar[str] = "argmetric parity monitoring"
 
     rule: ParityRule
     watched: Monitoring
@@ -200,8 +199,7 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
         base = stack[:, :, POSITIVE] if rule.rate == "recall" else stack.sum(axis=2)
         hits, sizes = base[:, 1], base.sum(axis=1)
         gap, interval = gap_interval(hits, sizes, watch.coverage)
-        level = (1.0 - watch.false_alarms) ** (1.0 / watch.every.per_year)
-        least = gap_interval(hits, sizes, 2.0 * level - 1.0)[1].low
+        least = gap_interval(hits, sizes, 2.0 * watch.level - 1.0)[1].low
         names = [str(name) for name in rule.names]
         alarm = []
         if least > rule.gap:
@@ -210,7 +208,9 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
         some = [(name, one) for name, one in pairs if one is not None]
         known = [one for _, one in some]
         normal = NormalDist()
-        wider = normal.inv_cdf(level) / normal.inv_cdf((1.0 + watch.coverage) / 2.0)
+        wider = normal.inv_cdf(watch.level) / normal.inv_cdf(
+            (1.0 + watch.coverage) / 2.0
+        )
         if math.isnan(gap) and _forecast_gap(known, wider)[1].low > rule.gap:
             alarm.append(f"the forecast gap is above {rule.gap:g}: label some rows")
         alarm += [f"{name}: {one.alarm}" for name, one in some if one.alarm]
@@ -229,11 +229,6 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
             CANNOT_SAY * unclear,
             "; ".join(alarm),
         )
-
-    @property
-    def alarms(self) -> tuple[ParityPeriod, ...]:
-        """Periods with an alarm."""
-        return tuple(one for one in self.periods if one.alarm)
 
     def add(
         self,
@@ -331,9 +326,6 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
             columns[f"rate_{name}"] = [one.rates[place] for one in self.periods]
         return as_frame(columns, backend)
 
-    def _title(self) -> str:
-        return f"Monitoring of {self.rule._title()}"
-
     def _headline(self) -> Headline | None:
         if not self.periods:
             return None
@@ -349,16 +341,13 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
             return Headline(
                 "gap in the last period", "unknown", "two groups are needed"
             )
-        many = f"{counted(len(self.alarms), 'alarm')} in "
-        more = f"{many}{counted(len(self.periods), 'period')}"
-        return Headline(name, f"{number(value)} ({between(ends)})", more)
+        text = f"{number(value)} ({between(ends)})"
+        return Headline(name, text, self._alarm_count)
 
     def fields(self) -> list[Field]:
         rate = f"{RATES[self.rule.rate]} of {counted(len(self.rule.names), 'group')}"
         return [
-            Field("file", FILE),
-            Field("format", 1),
-            Field("rule", self.rule, "gap", f"at most {self.rule.gap:g}, of {rate}"),
+            *self._header("gap", f"at most {self.rule.gap:g}, of {rate}"),
             Field("watched", self.watched),
         ]
 
@@ -371,15 +360,6 @@ class ParityMonitoring(Saved["ParityMonitoring"]):
             told = [f"{x} {number(rate)}" for x, rate in rates if not math.isnan(rate)]
             first, *others = one.cells()
             yield (one.start, first, *([", ".join(told)] * bool(told)), *others)
-
-    @classmethod
-    def _kind_of(cls, values: object) -> str:
-        if not isinstance(values, dict) or dict.get(values, "file") != FILE:
-            raise ValueError(
-                f"this is no saved {cls._what}: its key 'file' is not {FILE!r}"
-            )
-        check_version(values.get("format"), 1, "this monitoring")
-        return cls.kind
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ParityMonitoring:

@@ -22,18 +22,16 @@ from argmetric._ground.display import (
     Result,
     as_frame,
     between,
-    counted,
     documented,
     number,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.saving import Saved, check_version
 from argmetric._ground.types import ArrayLike, Axes, Frame, Interval, Label
 from argmetric._monitor._bins import NEGATIVE, POSITIVE
 from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._result import Monitoring
-from argmetric._monitor._words import PRINTED
+from argmetric._monitor._words import PRINTED, MonitoredPromises
 from argmetric._verbs.tune import Rule, binomial_cdf, proportion_interval
 
 MOVED = "automated moved"
@@ -147,7 +145,7 @@ class ReviewPeriod(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ReviewMonitoring(Saved["ReviewMonitoring"]):
+class ReviewMonitoring(MonitoredPromises["ReviewMonitoring"]):
     """Proportion of rows decided and forecasts of all promises, by period.
 
     Experimental: may change in any release.
@@ -234,11 +232,10 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
             low, high = rule.automated_interval
             std = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + rule.coverage) / 2.0)
         spread = middle * (1.0 - middle) / first.n + std**2
-        level = (1.0 - watch.false_alarms) ** (1.0 / watch.every.per_year)
         broken = [
             name
             for name, (n, errors) in audited.items()
-            if binomial_cdf(n - errors, n, self._floor(name)) <= 1.0 - level
+            if binomial_cdf(n - errors, n, self._floor(name)) <= 1.0 - watch.level
         ]
         return ReviewPeriod(
             first.start,
@@ -250,15 +247,10 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
             forecasts,
             audited,
             (own - usual) / math.sqrt(spread),
-            NormalDist().inv_cdf((1.0 + level) / 2.0),
+            NormalDist().inv_cdf((1.0 + watch.level) / 2.0),
             watch.coverage,
             tuple(broken),
         )
-
-    @property
-    def alarms(self) -> tuple[ReviewPeriod, ...]:
-        """Periods with an alarm."""
-        return tuple(one for one in self.periods if one.alarm)
 
     def add(
         self,
@@ -371,23 +363,16 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
             ax.set_xticks(places, [one.start for one in self.periods])
         return ax
 
-    def _title(self) -> str:
-        return f"Monitoring of {self.rule._title()}"
-
     def _headline(self) -> Headline | None:
         if not self.periods:
             return None
-        many = f"{counted(len(self.alarms), 'alarm')} in "
-        more = f"{many}{counted(len(self.periods), 'period')}"
         told = f"{self.periods[-1].automated:.1%}"
-        return Headline("automated in the last period", told, more)
+        return Headline("automated in the last period", told, self._alarm_count)
 
     def fields(self) -> list[Field]:
         usual = self.rule._headline().number
         return [
-            Field("file", self._file),
-            Field("format", 1),
-            Field("rule", self.rule, "rule", self.rule._bands),
+            *self._header("rule", self.rule._bands),
             Field("parts", self.parts),
             Field(words="automated at first", text=usual),
         ]
@@ -395,15 +380,6 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
     def _lines(self) -> list[tuple[str, ...]]:
         last = [(one.start, *one.cells()) for one in self.periods[-PRINTED:]]
         return [*super()._lines(), *last]
-
-    @classmethod
-    def _kind_of(cls, values: object) -> str:
-        if not isinstance(values, dict) or dict.get(values, "file") != cls._file:
-            raise ValueError(
-                f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
-            )
-        check_version(values.get("format"), 1, "this monitoring")
-        return cls.kind
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ReviewMonitoring:

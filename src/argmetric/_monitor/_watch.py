@@ -89,6 +89,11 @@ class Watch:
         return np.asarray(self.reference.sum(axis=0), dtype=np.float64)
 
     @property
+    def level(self) -> float:
+        """Probability of no false alarm of a kind in one period."""
+        return float((1.0 - self.false_alarms) ** (1.0 / self.every.per_year))
+
+    @property
     def is_grouped(self) -> bool:
         """Whether the score is a mean over groups, rows or columns."""
         return self.average in ("groups", "samples", "macro")

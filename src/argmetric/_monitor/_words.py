@@ -9,6 +9,7 @@ import numpy as np
 
 from argmetric._ground.display import (
     ALARM,
+    Field,
     Headline,
     Result,
     between,
@@ -219,19 +220,23 @@ def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
     return f"{name} met" if enough[0] else f"{name} missed"
 
 
-class AllPeriods(Saved[Kept]):
-    """Base class of the results of all periods, of two classes or several: texts."""
+class SavedPeriods(Saved[Kept]):
+    """Base class of what is monitored: periods, their alarms, and the saved form."""
 
-    watch: Any
     periods: Any
     _file: ClassVar[str]  # the key "file" of the saved form
-    _format: ClassVar[int] = 2
-    _told = ("periods",)
+    _format: ClassVar[int] = 1
 
     @property
-    def alarms(self) -> tuple[OnePeriod, ...]:
+    def alarms(self) -> tuple[Any, ...]:
         """Periods with an alarm."""
         return tuple(one for one in self.periods if one.alarm)
+
+    @property
+    def _alarm_count(self) -> str:
+        """Return the number of alarms and of periods in words."""
+        alarms = counted(len(self.alarms), "alarm")
+        return f"{alarms} in {counted(len(self.periods), 'period')}"
 
     @classmethod
     def _kind_of(cls, values: object) -> str:
@@ -242,6 +247,28 @@ class AllPeriods(Saved[Kept]):
             )
         check_version(values.get("format"), cls._format, "this monitoring")
         return cls.kind
+
+
+class MonitoredPromises(SavedPeriods[Kept]):
+    """Base class of the monitorings of what a rule promises."""
+
+    rule: Any
+
+    def _title(self) -> str:
+        return f"Monitoring of {self.rule._title()}"
+
+    def _header(self, words: str, text: str) -> list[Field]:
+        """Return the first fields: what the file holds, and the rule in words."""
+        known = [Field("file", self._file), Field("format", self._format)]
+        return [*known, Field("rule", self.rule, words, text)]
+
+
+class AllPeriods(SavedPeriods[Kept]):
+    """Base class of the results of all periods, of two classes or several: texts."""
+
+    watch: Any
+    _format: ClassVar[int] = 2
+    _told = ("periods",)
 
     def _title(self) -> str:
         return f"Monitoring of {metric_title(self.watch.metric.name)}"
@@ -260,12 +287,10 @@ class AllPeriods(Saved[Kept]):
         if last.verdict != CANNOT_SAY and not last.labelled:
             interval = f"{watch.coverage:.0%} interval {interval}"
         name = metric_title(watch.metric.name)
-        periods = counted(len(self.periods), "period")
-        alarms = counted(len(self.alarms), "alarm")
         beside, is_gain = "", watch.metric.greater_is_better
         if watch.floor is not None:
             beside = f"; {_beside_floor(last, watch.floor, is_gain=is_gain)}"
-        more = f"{interval}: {last.verdict}{beside}; {alarms} in {periods}"
+        more = f"{interval}: {last.verdict}{beside}; {self._alarm_count}"
         return Headline(f"{name} in the last period", score, more)
 
     def _meanings(self) -> list[str]:
