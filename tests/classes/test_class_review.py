@@ -423,11 +423,15 @@ def test_the_ways_out_of_weights_and_other_prevalences_do_what_they_say():
         ({"thresholds": [0.5, math.nan]}, "a number for each of 2 classes"),
         ({"min_precision": [0.5]}, "a number for each of 2 classes"),
         ({"classes": ("a", "a")}, "a class twice"),
+        ({"classes": ("a",), "thresholds": [0.5]}, r"two or more, not \('a',\)"),
         ({"ask": "a"}, "ask is 'a', which is a class too"),
     ],
 )
 def test_rules_by_hand_are_checked(values, message):
     good = {"classes": ("a", "b"), "thresholds": [0.5, math.inf]}
+    assert "nan%" not in repr(am.classes.ClassReviewRule(**good))
+    assert "nan%" not in am.report(am.classes.ClassReviewRule(**good)).render()
+    assert "nan%" not in am.report(am.ReviewRule("f1", 0.2, 0.5)).render()
     assert am.classes.ClassReviewRule(**good).predicts([[0.5, 0.5]]).tolist() == [0]
     with pytest.raises(ValueError, match=message):
         am.classes.ClassReviewRule(**good | values)

@@ -66,6 +66,16 @@ def test_audited_labels_are_counted_and_contradict():
         watched(P[NEW], known=np.where(audited, "cow", "cow")[NEW])
 
 
+def test_a_promise_is_kept_where_no_row_is_given_the_class():
+    """A rare class has no row in many periods: that is no broken promise."""
+    of_ant = P[NEW][P[NEW][:, 0] > 0.9][:300]
+    one = watched(of_ant).periods[0]
+    assert one.forecasts["cat"].n_positives == 0
+    assert one.forecasts["cat"].mean == pytest.approx(1.0)
+    assert "cat" not in one.alarm
+    assert one.actual("cat") is None
+
+
 def test_a_moved_proportion_raises_an_alarm():
     flat = P[NEW] ** 0.4
     moved = watched(flat / flat.sum(axis=1, keepdims=True))
@@ -124,5 +134,9 @@ def test_what_cannot_be_monitored_is_refused():
     by_hand = am.classes.ClassReviewRule(NAMES, [0.5, 0.5, 0.5])
     with pytest.raises(ValueError, match="promises nothing"):
         am.classes.monitor(P[NEW], by_hand, reference=REFERENCE)
+    for label in ("bee", "cat"):
+        only = np.full(2000, label), P[FIRST]
+        with pytest.raises(ValueError, match="reference needs rows of ant and of oth"):
+            am.classes.monitor(P[NEW], RULE, reference=only)
     with pytest.raises(ValueError, match="needs reference"):
         am.classes.monitor(P[NEW], RULE, reference=Y)

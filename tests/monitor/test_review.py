@@ -39,6 +39,27 @@ def test_each_period_has_what_was_decided_and_a_forecast_of_each_promise():
         )
 
 
+def test_a_promise_is_kept_where_no_row_is_decided():
+    unsure = P[NEW][(RULE.low <= P[NEW]) & (RULE.high > P[NEW])][:50]
+    (one,) = am.monitor(unsure, RULE, reference=REFERENCE).periods
+    assert one.automated == 0.0
+    assert [x.mean for x in one.forecasts.values()] == pytest.approx([1.0, 1.0])
+    assert one.alarm == "automated moved"
+
+
+@pytest.mark.parametrize("verb", [am.evaluate, am.forecast])
+def test_rules_that_are_no_labels_are_named(verb):
+    rows = Y[NEW] if verb is am.evaluate else P[NEW]
+    parity = am.ParityRule(("a", "b"), (am.Rule("f1", 0.3),) * 2, "recall", 0.1)
+    with pytest.raises(TypeError, match="a ReviewRule: it leaves rows to a person"):
+        verb(rows, RULE)
+    with pytest.raises(TypeError, match=r"a ParityRule: .* rule\.apply\(p, gr"):
+        verb(rows, parity)
+    by_class = am.classes.ClassReviewRule((0, 1), [0.5, 0.6])
+    with pytest.raises(TypeError, match="a ClassReviewRule: it leaves rows to a"):
+        am.classes.forecast(np.stack([1 - P, P], axis=1), by_class)
+
+
 def test_labels_of_reviewed_rows_are_no_audit():
     reviewed = (RULE.low <= P) & (RULE.high > P)
     known = np.where(reviewed, Y.astype(float), np.nan)

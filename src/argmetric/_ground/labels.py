@@ -274,6 +274,18 @@ def read_together(
     return read
 
 
+def _refuse_other_rules(labels: object) -> None:
+    """Refuse rules that do not label every row by its scores alone."""
+    way = ""
+    if hasattr(labels, "ask"):
+        way = "it leaves rows to a person, and here every row needs a label. monitor "
+        way += "takes it; of the rows that it decides pass rule.apply(p)"
+    elif hasattr(labels, "apply") and hasattr(labels, "gap"):
+        way = "pass the labels that it gives, rule.apply(p, groups)"
+    if way:
+        raise TypeError(f"labels is a {type(labels).__name__}: {way}")
+
+
 def predicted_labels(
     labels: Any, p: Any = None, *, logits: bool = False
 ) -> tuple[Any, bool]:
@@ -287,6 +299,7 @@ def predicted_labels(
     if hasattr(labels, "labels") and hasattr(labels, "expected"):  # a decision
         return labels.labels, hasattr(labels, "n_positives")
     is_rule = hasattr(labels, "applies") or hasattr(labels, "predicts")
+    _refuse_other_rules(labels)
     odd = isinstance(labels, bool | np.timedelta64)  # numpy calls both real numbers
     if not is_rule and (odd or not isinstance(labels, Real)):
         return labels, False

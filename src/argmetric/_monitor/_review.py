@@ -22,6 +22,7 @@ from argmetric._ground.display import (
     Result,
     as_frame,
     between,
+    counted,
     documented,
     number,
 )
@@ -35,6 +36,7 @@ from argmetric._monitor._words import PRINTED, MonitoredPromises
 from argmetric._verbs.tune import Rule, binomial_cdf, proportion_interval
 
 MOVED = "automated moved"
+SHOWN = 6  # promises that are printed, those with an alarm first
 # The predicted label of the rows that a promise is about, and the label that breaks it
 DECIDED = {"min_precision": (1, NEGATIVE), "min_npv": (0, POSITIVE)}
 
@@ -126,12 +128,16 @@ class ReviewPeriod(Result):
             Rows, proportion decided, a forecast for each promise, and the alarm.
         """
         told = [f"{self.n:>7,} rows", f"automated {self.automated:.1%}"]
-        for name, one in self.forecasts.items():
-            seen = self.actual(name)
+        alarms = {name for name, one in self.forecasts.items() if one.alarm}
+        names = sorted(self.forecasts, key=lambda x: x not in {*alarms, *self.broken})
+        for name in names[:SHOWN]:
+            one, seen = self.forecasts[name], self.actual(name)
             what = name.removeprefix("min_")
-            told.append(f"{what} {number(one.mean)} ({between(one.interval)})")
+            told.append(f"{what}: {number(one.mean)} ({between(one.interval)})")
             if seen is not None:
                 told[-1] += f", audited {number(seen[0])} ({between(seen[1])})"
+        if len(names) > SHOWN:
+            told.append(f"{counted(len(names) - SHOWN, 'more promise')}")
         return (*told, *([f"ALARM: {self.alarm}"] if self.alarm else []))
 
     def fields(self) -> list[Field]:

@@ -161,7 +161,7 @@ def report_review(rule: ReviewRule) -> Report:
     """Return a report of two cuts: what is decided, and the rows that a person sees."""
     lines = dict(rule.lines())
     wanted = ("automated", "accepted", "rejected", "for a person")
-    cards = make_cards((name, lines[name]) for name in wanted)
+    cards = make_cards((name, lines[name]) for name in wanted if name in lines)
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))
     figures = tuple(_review_bands(rule))
     return Report(
@@ -179,7 +179,8 @@ def report_review(rule: ReviewRule) -> Report:
 def report_class_review(rule: ClassReviewRule) -> Report:
     """Return a report of a threshold for each class: rows given it, and asked about."""
     lines, names = dict(rule.lines()), [str(name) for name in rule.classes]
-    cards = [*make_cards((name, lines[name]) for name in ("automated", "for a person"))]
+    wanted = [name for name in ("automated", "for a person") if name in lines]
+    cards = [*make_cards((name, lines[name]) for name in wanted)]
     some = f"{np.isfinite(rule.thresholds).sum():,}"
     cards.append(Card("Thresholds", some, f"of {len(names):,} classes"))
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))

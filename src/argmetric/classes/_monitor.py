@@ -134,13 +134,16 @@ def monitor(
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
+    if not isinstance(reference, tuple | list) or len(reference) != 2:
+        raise ValueError("monitor needs reference=(y, p): labels and probabilities")
+    y, old = reference
     if isinstance(labels, ClassReviewRule):
         alone: Any = {"metric": metric, "average": average, "cost": cost}
         alone |= {"zero_division": zero_division, "classes": classes, "logits": logits}
         how: Any = {"time": time, "every": every, "known": known, "shift": shift}
         how |= {"coverage": coverage}
         how["false_alarms"] = check_share(false_alarms, "false_alarms")
-        return monitor_review(p, labels, reference, alone, how)
+        return monitor_review(p, labels, (y, old), alone, how)
     scores = _probabilities(p, logits, "p")
     names = class_names(p, scores.shape[1], classes)
     rule = labels if isinstance(labels, MultiClassRule) else None
@@ -150,9 +153,6 @@ def monitor(
         metric = scoring_metric(metric, labels)
     options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
     class_metric = get_class_metric(metric, n_classes=len(names), **options)
-    if not isinstance(reference, tuple | list) or len(reference) != 2:
-        raise ValueError("monitor needs reference=(y, p): labels and probabilities")
-    y, old = reference
     old = _probabilities(old, logits, "the p of reference=(y, p)")
     calibrator, code = resolve_calibrator((y, old), names)
     assert code is not None

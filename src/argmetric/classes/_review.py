@@ -66,6 +66,7 @@ from argmetric._verbs.tune import (
     files,
     population_words,
     proportion_interval,
+    rows_text,
 )
 from argmetric.classes._input import labels_of, one_per_class
 from argmetric.classes._weights import class_scores
@@ -159,6 +160,8 @@ class ClassReviewRule(SavedRule):
 
     def __post_init__(self) -> None:
         classes = tuple(map(plain_label, self.classes))
+        if len(classes) < 2:
+            raise ValueError(f"classes must be two or more, not {shown(self.classes)}")
         thresholds = files.read_only(self.thresholds)
         floors = self.min_precision
         if floors is None:
@@ -203,8 +206,12 @@ class ClassReviewRule(SavedRule):
         ndarray of shape (n,)
             Numbers of columns; of equal probabilities the first.
         """
-        best, top = most_probable(class_scores(p, self.classes, self.calibrator))
+        best, top = self._most_probable(p)
         return np.where(top >= self.thresholds[best], best, -1)
+
+    def _most_probable(self, p: ArrayLike) -> tuple[Integers, Floats]:
+        """Return the most probable class of each row, and its probability."""
+        return most_probable(class_scores(p, self.classes, self.calibrator))
 
     def apply(self, p: ArrayLike) -> AnyArray:
         """Return the labels of the rows.
@@ -229,7 +236,7 @@ class ClassReviewRule(SavedRule):
     _told = ("automated",)
 
     def _headline(self) -> Headline:
-        words = f"{self.automated:.1%}"
+        words = "unknown" if math.isnan(self.automated) else f"{self.automated:.1%}"
         if self.automated_interval is not None:
             ends = "{:.1%} to {:.1%}".format(*self.automated_interval)
             words += f" ({self.coverage:.0%} interval {ends})"
@@ -249,7 +256,7 @@ class ClassReviewRule(SavedRule):
         list of Field
             Keys with values for JSON, and words with text for the summary.
         """
-        asked = f"{max(1.0 - self.automated, 0.0):.1%} of the rows"
+        asked = rows_text(1.0 - self.automated)
         return [
             *self._header(),
             *self._keys("classes", "thresholds", "ask", "min_precision"),
@@ -580,6 +587,13 @@ def _proportion(
     return value, Interval(low, proportion_interval(given / n, n, coverage).high)
 
 
+def _fewest(floors: Floats, risk: float) -> dict[int, int]:
+    """Return how many rows without an error prove the floor of each class with one."""
+    asked = np.flatnonzero(np.isfinite(floors)).tolist()
+    rows = {x: fewest_rows(x, risk) or 0 for x in {*floors[asked].tolist()}}
+    return {c: rows[floors[c]] for c in asked}
+
+
 def _able(floors: Floats, sizes: Integers, risk: float) -> tuple[list[int], list[int]]:
     """Return the classes to test, as many as can pass at an equal risk, and the others.
 
@@ -587,8 +601,7 @@ def _able(floors: Floats, sizes: Integers, risk: float) -> tuple[list[int], list
     """
     asked = np.flatnonzero(np.isfinite(floors)).tolist()
     for m in range(len(asked), 0, -1):
-        fewest = {x: fewest_rows(x, risk / m) or 0 for x in {*floors[asked].tolist()}}
-        spare = {c: sizes[c] - fewest[floors[c]] for c in asked}
+        spare = {c: sizes[c] - rows for c, rows in _fewest(floors, risk / m).items()}
         able = sorted((c for c in asked if spare[c] >= 0), key=lambda c: -spare[c])
         if len(able) >= m:
             return sorted(able[:m]), sorted({*asked} - {*able[:m]})
@@ -597,9 +610,8 @@ def _able(floors: Floats, sizes: Integers, risk: float) -> tuple[list[int], list
 
 def _too_few(floors: Floats, sizes: Integers, risk: float) -> NotCertifiedError:
     """Return the error of classes of which none has enough rows for a test."""
-    asked = np.flatnonzero(np.isfinite(floors)).tolist()
-    fewest = {c: fewest_rows(floors[c], risk) or 0 for c in asked}
-    c = max(asked, key=lambda c: sizes[c] / fewest[c])
+    fewest = _fewest(floors, risk)
+    c = max(fewest, key=lambda c: sizes[c] / fewest[c])
     needed = math.ceil(fewest[c] * sizes.sum() / sizes[c]) if sizes[c] else None
     text = f"no class is proven: it takes {fewest[c]:,} rows with one class as {MOST}"
     text += f" at the least, not {sizes[c]:,}"

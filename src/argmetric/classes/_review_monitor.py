@@ -14,13 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._ground.types import ArrayLike, Floats, ReferenceLike
+from argmetric._ground.types import ArrayLike, Floats
 from argmetric._monitor import NEGATIVE, Period, ReviewMonitoring
 from argmetric._monitor import monitor as monitor_label
 from argmetric._verbs.tune import Rule
 from argmetric.classes._input import codes_of
-from argmetric.classes._review import ClassReviewRule, most_probable
-from argmetric.classes._weights import class_scores
+from argmetric.classes._review import ClassReviewRule
+from argmetric.metrics import get_metric
+
+KEPT = get_metric("precision", zero_division=1.0)  # where no row is given the class
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -71,7 +73,7 @@ class ClassReviewMonitoring(ReviewMonitoring):
         return sum(one.n_positives for one in forecasts.values()), 0
 
     def _rows(self, name: str, p: ArrayLike, how: dict[str, Any]) -> dict[str, Any]:
-        c, own = _column(self.rule, name), class_column(self.rule, p)
+        c, own = _column(self.rule, name), self.rule._most_probable(p)
         for key in ("y", "known"):
             if how.get(key) is not None:
                 how = how | {key: of_class(self.rule, how[key], len(own[1]), c, key)}
@@ -83,11 +85,6 @@ def _column(rule: ClassReviewRule, name: str) -> int:
     return [str(one) for one in rule.classes].index(name)
 
 
-def class_column(rule: ClassReviewRule, p: ArrayLike) -> tuple[Any, Floats]:
-    """Return the most probable class of each row, and its probability."""
-    return most_probable(class_scores(p, rule.classes, rule.calibrator))
-
-
 def of_class(rule: ClassReviewRule, y: ArrayLike, n: int, c: int, name: str) -> Floats:
     """Return whether rows belong to class c, nan where that is not known."""
     code = codes_of(y, rule.classes, n, name, partial=name == "known")
@@ -97,7 +94,7 @@ def of_class(rule: ClassReviewRule, y: ArrayLike, n: int, c: int, name: str) -> 
 def monitor_review(
     p: ArrayLike,
     rule: ClassReviewRule,
-    reference: ReferenceLike,
+    reference: tuple[ArrayLike, ArrayLike],
     alone: Mapping[str, object],
     how: dict[str, Any],
 ) -> ClassReviewMonitoring:
@@ -108,8 +105,6 @@ def monitor_review(
                 f"{name} has no meaning with a ClassReviewRule: what is monitored are "
                 "its promises, on probabilities"
             )
-    if not isinstance(reference, tuple | list) or len(reference) != 2:
-        raise ValueError("monitor needs reference=(y, p): labels and probabilities")
     y, old = reference
     floors = rule.min_precision
     assert floors is not None
@@ -121,11 +116,16 @@ def monitor_review(
     for c in kept:
         name = str(rule.classes[c])
         before = empty._rows(name, old, {"y": y})
+        if len({*before["y"].tolist()}) < 2:
+            raise ValueError(
+                f"the reference needs rows of {name} and of other classes, to show how "
+                "often rows like those belong to it"
+            )
         rows = empty._rows(name, p, {"known": how["known"]})
         least = max(float(rule.thresholds[c]), np.finfo(np.float64).tiny)
         parts[name] = monitor_label(
             rows["p"],
-            Rule(rule.metric, least),
+            Rule(KEPT, least),
             reference=(before["y"], before["p"]),
             floor=float(floors[c]),
             **(how | {"known": rows["known"]}),

@@ -98,6 +98,7 @@ from argmetric._verbs.tune._review import ReviewRule as ReviewRule
 from argmetric._verbs.tune._review import check_ask as check_ask
 from argmetric._verbs.tune._review import check_review
 from argmetric._verbs.tune._review import proportion_interval as proportion_interval
+from argmetric._verbs.tune._review import rows_text as rows_text
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import CutLimits as CutLimits
 from argmetric._verbs.tune._scan import Cuts as Cuts

@@ -139,7 +139,10 @@ def _refuse_few(
 ) -> NoReturn:
     name = _smallest(terms, sizes)
     what = "positive rows" if terms.rate == "recall" else "rows"
-    raise kind(f"parity: group {name} has too few {what} to choose its threshold")
+    raise kind(
+        f"parity: group {name} has too few {what} to choose its threshold: label more "
+        "of its rows, or leave the group out"
+    )
 
 
 def _smallest(terms: ParityTerms, sizes: Sequence[int]) -> str:
@@ -186,7 +189,10 @@ def _proven_cuts(
         )
     if recall:
         if scores.min() < 0.0 or scores.max() > 1.0:
-            raise ValueError("a gap of recall is proven for probabilities, not scores")
+            raise ValueError(
+                "a gap of recall is proven for probabilities, not scores: calibrate "
+                "them by other rows, calibrate(y, scores), or leave out confidence"
+            )
         known = ~positive | spent
         power = (
             engine.odds_power(scores[known], positive[known]) if spent.any() else 1.0

@@ -192,11 +192,15 @@ class ReviewRule(SavedRule):
 
     @property
     def promise_rules(self) -> dict[str, Rule]:
-        """Rules of one threshold by the promise that each keeps, with its metric."""
+        """Rules of one threshold by the promise that each keeps, with its metric.
+
+        Where no row counts, as without accepted rows, a promise is kept: 1.
+        """
         rules = {}
         for name in self.constraints:
-            rule = self.cuts[self.accepts(name)]
-            metric = NPV if name == "min_npv" else get_metric(name[len("min_") :])
+            rule, metric = self.cuts[self.accepts(name)], NPV
+            if name != "min_npv":
+                metric = get_metric(name.removeprefix("min_"), zero_division=1.0)
             if math.isfinite(rule.threshold):
                 rules[name] = replace(rule, metric=metric)
         return rules
@@ -262,7 +266,7 @@ class ReviewRule(SavedRule):
     _told = ("automated",)
 
     def _headline(self) -> Headline:
-        share = f"{self.automated:.1%}"
+        share = "unknown" if math.isnan(self.automated) else f"{self.automated:.1%}"
         if self.automated_interval is not None:
             ends = "{:.1%} to {:.1%}".format(*self.automated_interval)
             share += f" ({self.coverage:.0%} interval {ends})"
@@ -281,8 +285,8 @@ class ReviewRule(SavedRule):
         return ", ".join([*parts, "ask a person about the others"])
 
     def fields(self) -> list[Field]:
-        part, rows = "{:.1%} of the rows", f"{self.n:,}, {self.prevalence:.1%} positive"
-        told, asked = self._headline().number, max(1.0 - self.automated, 0.0)
+        rows = f"{self.n:,}, {self.prevalence:.1%} positive"
+        told, asked = self._headline().number, rows_text(1.0 - self.automated)
         return [
             *self._header(),
             Field("metric", lambda: metric_to_dict(self.metric)),
@@ -290,9 +294,9 @@ class ReviewRule(SavedRule):
             Field(words="rule", text=self._bands),
             Field("automated", self.automated, "automated", told),
             *self._keys("automated_interval"),
-            self._field("accepted", "accepted", part),
-            self._field("rejected", "rejected", part),
-            Field(words="for a person", text=part.format(asked)),
+            Field("accepted", self.accepted, "accepted", rows_text(self.accepted)),
+            Field("rejected", self.rejected, "rejected", rows_text(self.rejected)),
+            Field(words="for a person", text=asked),
             Field(
                 "constraints",
                 self.constraints,
@@ -373,6 +377,11 @@ class ReviewRule(SavedRule):
             if inside[0] < inside[1]:
                 ax.axvspan(*inside, color="C1", alpha=0.3, lw=0, label="for a person")
         return ax
+
+
+def rows_text(part: float) -> str | None:
+    """Return a part of the rows in words; None for a rule that was made by hand."""
+    return None if math.isnan(part) else f"{max(part, 0.0):.1%} of the rows"
 
 
 def check_ask(ask: Label, *, review: bool = True) -> None:
