@@ -131,7 +131,7 @@ class ParityPeriod(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ParityMonitoring(MonitoredPromises["ParityMonitoring"]):
+class ParityMonitoring(MonitoredPromises["ParityMonitoring", ParityPeriod]):
     """Gap between the groups of a `ParityRule`, by period.
 
     Experimental: may change in any release.

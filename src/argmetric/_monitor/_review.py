@@ -151,7 +151,7 @@ class ReviewPeriod(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ReviewMonitoring(MonitoredPromises["ReviewMonitoring"]):
+class ReviewMonitoring(MonitoredPromises["ReviewMonitoring", ReviewPeriod]):
     """Proportion of rows decided and forecasts of all promises, by period.
 
     Experimental: may change in any release.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -220,7 +220,10 @@ def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
     return f"{name} met" if enough[0] else f"{name} missed"
 
 
-class SavedPeriods(Saved[Kept]):
+PeriodKind = TypeVar("PeriodKind")
+
+
+class SavedPeriods(Saved[Kept], Generic[Kept, PeriodKind]):
     """Base class of what is monitored: periods, their alarms, and the saved form."""
 
     periods: Any
@@ -228,7 +231,7 @@ class SavedPeriods(Saved[Kept]):
     _format: ClassVar[int] = 1
 
     @property
-    def alarms(self) -> tuple[Any, ...]:
+    def alarms(self) -> tuple[PeriodKind, ...]:
         """Periods with an alarm."""
         return tuple(one for one in self.periods if one.alarm)
 
@@ -249,7 +252,7 @@ class SavedPeriods(Saved[Kept]):
         return cls.kind
 
 
-class MonitoredPromises(SavedPeriods[Kept]):
+class MonitoredPromises(SavedPeriods[Kept, PeriodKind]):
     """Base class of the monitorings of what a rule promises."""
 
     rule: Any
@@ -263,7 +266,7 @@ class MonitoredPromises(SavedPeriods[Kept]):
         return [*known, Field("rule", self.rule, words, text)]
 
 
-class AllPeriods(SavedPeriods[Kept]):
+class AllPeriods(SavedPeriods[Kept, OnePeriod]):
     """Base class of the results of all periods, of two classes or several: texts."""
 
     watch: Any
