@@ -396,14 +396,9 @@ def stratify_folds(
     return list(whole.split(codes, codes, groups=numbers))
 
 
-def out_of_fold(
-    estimator: Any,
-    problem: Problem,
-    splits: list[Split],
-    fit_parameters: dict[str, object],
-    n_jobs: int | None,
-) -> HeldOut:
-    """Fit a clone on the training part of every fold and score its test part."""
+def refuse_absent_class(problem: Problem, splits: list[Split]) -> None:
+    """Refuse folds whose training part has no row of a class."""
+    weighted = problem.weights is not None
     for number, (train, _) in enumerate(splits):
         codes = problem.codes[train]
         if problem.weights is not None:
@@ -412,9 +407,21 @@ def out_of_fold(
         if not rows.all():
             name = problem.classes.tolist()[int(np.argmin(rows > 0))]
             raise ValueError(
-                f"the training part of fold {number} has no row of class {name!r}; "
-                "pass fewer or stratified folds as cv, or leave that class out"
+                f"the training part of fold {number} has no row of class {name!r}"
+                f"{' with a positive weight' * weighted}; pass fewer or stratified "
+                "folds as cv, or leave that class out"
             )
+
+
+def out_of_fold(
+    estimator: Any,
+    problem: Problem,
+    splits: list[Split],
+    fit_parameters: dict[str, object],
+    n_jobs: int | None,
+) -> HeldOut:
+    """Fit a clone on the training part of every fold and score its test part."""
+    refuse_absent_class(problem, splits)
     jobs = (
         delayed(_fit_and_score)(clone(estimator), problem, train, test, fit_parameters)
         for train, test in splits

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from argmetric._calibrate.fit import METHODS, Method
 from argmetric._ground import arguments, features
@@ -194,12 +194,8 @@ class FrankWolfeClassifier(
         Folds of the held-out rows; ``ShuffleSplit(1)`` is a single split.
     max_iter : int, default=30
         Most members that are looked for.
-    pos_label : label, optional
-        The positive one of two classes; by default the last in sorted order.
-    zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own.
-    n_jobs : int, optional
-        Folds fitted at a time.
+    pos_label, zero_division, n_jobs
+        As for `argmetric.MetricClassifier`.
     random_state : int, RandomState or None, default=0
         Seed of the draws of `predict`.
     verbose : int, default=0
@@ -342,7 +338,15 @@ class FrankWolfeClassifier(
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(model, name):
                     setattr(self, name, getattr(model, name))
+        if self._constant:  # no member knows the columns
+            validate_data(self, X, skip_check_array=True)
         return self
+
+    @property
+    def _constant(self) -> bool:
+        """Whether all members predict a class whatever the row."""
+        weights = self.oracle == "weights"
+        return weights and all(isinstance(one, int) for one in self.members_)
 
     def _check_options(self) -> None:
         arguments.check_choice(self.oracle, "oracle", ("plug-in", "weights"))
@@ -389,6 +393,7 @@ class FrankWolfeClassifier(
     ) -> _oracles.Refits:
         _oracles.weight_name(estimator)
         splits = _folds.split_rows(self.cv, problem, {})
+        _folds.refuse_absent_class(problem, splits)
         tests = np.concatenate([test for _, test in splits])
         rows = _oracles.Rows.of(problem, tests, group)
         return _oracles.Refits(estimator, problem, splits, rows, group, self.n_jobs)
@@ -485,6 +490,8 @@ class FrankWolfeClassifier(
             group = self._group_codes(groups, len(p))
             labels = [_oracles.best_labels(p, group, gains) for gains in self.gains_]
         else:
+            if self._constant:
+                validate_data(self, X, reset=False, skip_check_array=True)
             labels = [
                 _oracles.class_codes(one, X, self.classes_) for one in self.members_
             ]

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from argmetric._ground.types import AnyArray, Features, Floats, Integers
 from argmetric.train._folds import Problem, Split, take_rows
@@ -120,8 +120,7 @@ class Refits:
 def class_codes(model: Any, X: Features, classes: AnyArray) -> Integers:
     """Return the index of the class that a model, or a class alone, predicts."""
     if isinstance(model, int):
-        n = X.shape[0] if hasattr(X, "shape") else len(X)  # type: ignore[arg-type]
-        return np.full(n, model)
+        return np.full(_num_samples(X), model)
     return np.asarray(np.searchsorted(classes, model.predict(X)))
 
 

@@ -439,3 +439,27 @@ def test_macro_f1_of_three_classes_is_near_the_best_of_all_classifiers():
     assert min(short) > -1e-12
     assert np.median(short) < 1e-9
     assert max(short) < 0.02
+
+
+def test_a_constant_knows_its_columns():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.arange(40) % 4 > 0
+    model = FrankWolfeClassifier(metric="recall", oracle="weights", cv=2).fit(X, y)
+    assert model.members_ == [1]
+    assert model.n_features_in_ == 3
+    assert model.predict(X.tolist()).tolist() == [True] * 40
+    refuses(ValueError, "X has 2 features, but Frank", model.predict, X[:, :2])
+
+
+@pytest.mark.parametrize("oracle", ["plug-in", "weights"])
+def test_a_class_is_in_every_training_part(oracle):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.arange(40) // 20
+    halves = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
+    model = FrankWolfeClassifier(oracle=oracle, cv=halves)
+    refuses(ValueError, "fold 0 has no row of class 1; pass", model.fit, X, y)
+    model = FrankWolfeClassifier(oracle=oracle, cv=2)
+    labels = np.tile([0, 1, 2, 2], 10)
+    weights = np.where(labels == 1, 0.0, 1.0)
+    refuses(ValueError, "no row of class 1 with a positive weight", model.fit, X,
+            labels, weights)  # fmt: skip
