@@ -206,3 +206,55 @@ class Matching(Task):
 
     def loss(self, y, output):
         return float(sum(a != b for a, b in zip(y, output, strict=False)))
+
+
+def labelled(seed, n=40):
+    """Letters whose label leans on the letter and on the label before."""
+    rng = np.random.default_rng(seed)
+    X, Y = [], []
+    for _ in range(n):
+        x, y, last = [], [], 0
+        for _ in range(int(rng.integers(0, 8))):
+            last = int((last + rng.integers(0, 2)) % 3)
+            noisy = last if rng.random() < 0.7 else int(rng.integers(0, 3))
+            x.append([(f"letter {noisy}", 1.0), ("size", float(rng.random()))])
+            y.append("abc"[last])
+        X.append(x)
+        Y.append(tuple(y))
+    return X, Y
+
+
+def chunked(seed, n=40):
+    rng = np.random.default_rng(seed)
+    X, Y = [], []
+    for _ in range(n):
+        x = []
+        y = []
+        for _ in range(int(rng.integers(0, 4))):
+            kind = ("X", "Y", None)[rng.integers(3)]
+            size = int(rng.integers(1, 4)) if kind else 1
+            y += [f"B-{kind}"] + [f"I-{kind}"] * (size - 1) if kind else ["O"]
+            noise = rng.integers(0, 3, size) * (rng.random(size) < 0.3)
+            x += [[f"{kind} {i == 0} {e}"] for i, e in enumerate(noise)]
+        X.append(x)
+        Y.append(tuple(y))
+    return X, Y
+
+
+def own(x, i):
+    return x[i]
+
+
+def pairs(history=2):
+    return {
+        "labels": (
+            SequenceLabelling("abc", features=own, history=history),
+            GenericLabelling("abc", features=own, history=history),
+            labelled,
+        ),
+        "chunks": (
+            WordChunking(["X", "Y"], features=own, history=history),
+            GenericChunking(["X", "Y"], features=own, history=history),
+            chunked,
+        ),
+    }

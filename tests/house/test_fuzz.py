@@ -39,7 +39,7 @@ AN_EXTRA = {"RiverClassifier"}  # called where these are there
 # Called by the package, with what it made itself
 INNER = """
 Calibrator.keeps_apart Rule.named CrfsuiteModel.sentences_and_known LinearLearner.fit
-AllPairs.fit OneAgainstAll.fit Mixture.action_scores Mixture.choose
+AllPairs.fit EstimatorLearner.fit OneAgainstAll.fit Mixture.action_scores Mixture.choose
 Mixture.component_numbers Mixture.interpolate _WindowFunction.n_windows
 ExportMixin.to_onnx
 """

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argmetric.search._searn._beams import QueueTask as QueueTask
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
+    from argmetric.search._searn._estimators import EstimatorLearner as EstimatorLearner
     from argmetric.search._searn._iterate import History as History
     from argmetric.search._searn._learners import Costing as Costing
     from argmetric.search._searn._learners import LinearLearner as LinearLearner
@@ -54,6 +55,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
             "tagging.templates": ("default_templates",),
             "_searn._beams": ("QueueTask",),
             "_searn._check": ("TaskReport", "check_task"),
+            "_searn._estimators": ("EstimatorLearner",),
             "_searn._iterate": ("History",),
             "_searn._learners": ("Costing", "LinearLearner"),
             "_searn._orders": ("JointTask", "LearnedOrder", "RightToLeft"),

@@ -12,6 +12,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_count
 from argmetric._ground.types import Floats, Hashes
+from argmetric.search._searn._batches import follow, search
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._policy import (
     BeamScores,
@@ -23,7 +24,7 @@ from argmetric.search._searn._policy import (
     start_walks,
 )
 from argmetric.search._searn._reference import InitialPolicy, endless
-from argmetric.search._searn._sequences import PreparedInputs
+from argmetric.search._searn._sequences import PreparedInputs, runs_in_batches
 from argmetric.search._searn._task import (
     Action,
     Features,
@@ -348,7 +349,14 @@ class Decoder:
         """Return the output for each input, by a beam or by drawing decisions."""
         drawn = self.prediction == "draw" or mixture.deterministic
         keys = make_keys(self.seed, np.arange(len(X)))
-        if drawn and isinstance(X, PreparedInputs) and X.runs(mixture):
+        ready = isinstance(X, PreparedInputs) and X.runs(mixture)
+        if ready and runs_in_batches(mixture):
+            if self.beam == 1 and drawn:
+                return X.outputs(follow(X, mixture, keys)[0])
+            own = keys if self.prediction == "draw" else None
+            form = self.beam_scores
+            return X.outputs(search(X, mixture, own, width=self.beam, form=form))
+        if ready and drawn:
             logs = self.beam_scores == "log"
             return X.decode(mixture, width=self.beam, logs=logs, keys=keys)
         if self.beam == 1 and drawn:

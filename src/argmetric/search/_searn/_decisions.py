@@ -51,7 +51,7 @@ def _joined_ends(parts: Sequence[Integers]) -> Integers:
     return np.cumsum(np.concatenate(sizes))
 
 
-def _take_rows(indptr: Integers, rows: Integers) -> tuple[Integers, Integers]:
+def take_rows(indptr: Integers, rows: Integers) -> tuple[Integers, Integers]:
     """Return the starts of chosen segments after concatenation, and their elements."""
     sizes = np.diff(indptr)[rows]
     ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -76,7 +76,7 @@ class HashedRows:
         )
 
     def take(self, rows: Integers) -> HashedRows:
-        indptr, where = _take_rows(self.indptr, rows)
+        indptr, where = take_rows(self.indptr, rows)
         return HashedRows(indptr, self.hashes[where], self.values[where])
 
 
@@ -112,7 +112,7 @@ class Decisions:
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
     def take(self, rows: Integers) -> Decisions:
-        indptr, where = _take_rows(self.indptr, rows)
+        indptr, where = take_rows(self.indptr, rows)
         return Decisions(
             self.states.take(rows), indptr, self.codes[where], self.pairs.take(where)
         )

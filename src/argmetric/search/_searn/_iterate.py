@@ -17,6 +17,7 @@ from argmetric._ground.arguments import is_sized, shown
 from argmetric._ground.display import Shown
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import Axes, Booleans, Floats, Hashes, Integers
+from argmetric.search._searn._batches import follow
 from argmetric.search._searn._decisions import (
     Decisions,
     Situation,
@@ -25,6 +26,7 @@ from argmetric.search._searn._decisions import (
     cheapest_regrets,
     describe,
 )
+from argmetric.search._searn._estimators import EstimatorLearner
 from argmetric.search._searn._learners import (
     CostSensitiveLearner,
     LinearLearner,
@@ -42,7 +44,7 @@ from argmetric.search._searn._policy import (
 )
 from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy, check_costs
-from argmetric.search._searn._sequences import Paths, PreparedInputs
+from argmetric.search._searn._sequences import Paths, PreparedInputs, runs_in_batches
 from argmetric.search._searn._task import Input, Output, Task
 
 CostKind = Literal["optimal", "rollout", "tied"]
@@ -196,8 +198,11 @@ def roll_in(
         single = tied or once or policy.deterministic
         paths = Paths(policy, seed + 1, 1 if single else n_rollouts, tied, once)
     keys = make_keys(seed, np.arange(len(X)))
-    if isinstance(X, PreparedInputs) and X.runs(mixture):
-        rolled: tuple[Any, ...] = X.roll_in(mixture, Y, folds, paths, keys)
+    if isinstance(X, PreparedInputs) and X.runs(mixture, paths):
+        met = None
+        if runs_in_batches(mixture):
+            met = follow(X, mixture, keys, folds, X.gold(Y))
+        rolled: tuple[Any, ...] = X.roll_in(mixture, Y, folds, paths, keys, met=met)
     else:
         rolled = _roll_in_python(mixture, data, folds, paths, keys)
     decisions, costs, places, losses, longest = rolled
@@ -325,7 +330,8 @@ def unseen_mistakes(
     (trees, chunks) show a policy 0 to 0.28 of its mistakes, poor ones 0.55 to 1.
     """
     n_inputs = np.unique(examples.places).size
-    known = isinstance(learner, LinearLearner | AllPairs | OneAgainstAll)
+    kinds = LinearLearner | AllPairs | OneAgainstAll | EstimatorLearner
+    known = isinstance(learner, kinds)
     if mistakes > _MOST_SEEN or n_inputs < _FOLDS or not known:
         return None
     fold_of = folds_of(int(examples.places.max()) + 1, _FOLDS, seed)

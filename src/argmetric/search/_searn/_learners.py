@@ -188,6 +188,10 @@ class Scorer(Protocol):
     def scores(self, decisions: Decisions) -> Floats: ...
 
 
+class StateScorer:
+    """Scorer that looks at hashed features alone, so that it takes states by arrays."""
+
+
 class CostSensitiveLearner(Protocol):
     """Learner of scores of actions from their costs."""
 

@@ -95,7 +95,7 @@ def _linear(scorer: object, learner: object) -> LinearScorer:
     raise TypeError(
         f"a Searn with the learner {quote(learner)} cannot be saved: a file holds "
         "numbers and nothing that is run, that is hashed weights of LinearLearner; fit "
-        'it with LinearLearner(), "logistic", "perceptron" or "svm"'
+        'it with LinearLearner(), "logistic", "perceptron" or "svm", or pickle it'
     )
 
 

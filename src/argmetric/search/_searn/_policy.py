@@ -392,25 +392,42 @@ class Mixture(Shown):
             Where the actions of each situation begin.
         """
         decisions = describe(self.task, situations)
+
+        def ask(policy: LearnedPolicy, rows: Integers, part: Decisions) -> Floats:
+            return policy.scores([situations[row] for row in rows.tolist()], part)
+
+        return self._sum_scores(decisions, draws, form, ask), decisions.indptr
+
+    def _sum_scores(
+        self,
+        decisions: Decisions,
+        draws: Floats | None,
+        form: BeamScores,
+        ask: Callable[[LearnedPolicy, Integers, Decisions], Floats],
+    ) -> Floats:
+        """Return the scores of `action_scores` for known features.
+
+        `ask` takes a policy, numbers of decisions, and these decisions; it returns the
+        score of each of their actions.
+        """
+        total = np.zeros(decisions.indptr[-1])
         if draws is None:
-            total = np.zeros(decisions.codes.size)
+            rows = np.arange(len(decisions))
             for weight, policy in zip(self.weights, self.components(), strict=True):
                 if weight:
-                    scores = policy.scores(situations, decisions)
+                    scores = ask(policy, rows, decisions)
                     total += weight * _in_form(scores, decisions.indptr, form)
         else:
             numbers = self.component_numbers(draws)
-            total = np.empty(decisions.codes.size)
             for number in np.unique(numbers):
                 rows = np.flatnonzero(numbers == number)
                 part = decisions.take(rows)
-                asked = [situations[int(row)] for row in rows]
-                scores = self.components()[number].scores(asked, part)
+                scores = ask(self.components()[number], rows, part)
                 inside = numbers[decisions.owners] == number
                 total[inside] = _in_form(scores, part.indptr, form)
         if form == "log":
             total = np.log(np.maximum(total, 1e-300))
-        return total, decisions.indptr
+        return total
 
     @property
     def task(self) -> Task:

@@ -22,6 +22,7 @@ from argmetric.search._searn._decisions import (
 )
 from argmetric.search._searn._learners import (
     Always,
+    StateScorer,
     check_estimator,
     expand_features,
     flat,
@@ -143,7 +144,7 @@ def log_odds_of_zero(probability: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _PairModels:
+class _PairModels(StateScorer):
     columns: FeatureColumns
     classes: Hashes
     models: dict[tuple[int, int], Any]
@@ -164,7 +165,7 @@ class _PairModels:
 
 
 @dataclass(frozen=True, eq=False)
-class _DifferenceModel:
+class _DifferenceModel(StateScorer):
     columns: FeatureColumns
     model: Any
     quadratic: bool
@@ -274,7 +275,7 @@ class AllPairs(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class _CostModels:
+class _CostModels(StateScorer):
     columns: FeatureColumns
     classes: Hashes
     models: list[Any]

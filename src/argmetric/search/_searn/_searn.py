@@ -16,8 +16,9 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_count, shown, to_float
-from argmetric._ground.types import Integers
+from argmetric._ground.types import Estimator, Integers
 from argmetric.search._searn._beams import Decoder, Prediction, QueueTask, best_share
+from argmetric.search._searn._estimators import EstimatorLearner, is_estimator
 from argmetric.search._searn._iterate import (
     COSTS,
     NO_REGRET,
@@ -43,7 +44,9 @@ from argmetric.search._searn._learners import (
     LinearLearner,
 )
 from argmetric.search._searn._policy import BeamScores, Mixture
+from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy
+from argmetric.search._searn._sequences import PreparedInputs, words_known
 from argmetric.search._searn._spans import prepare_spans
 from argmetric.search._searn._task import Input, Output, Task, check_is_task
 from argmetric.search._searn._tasks_chunks import SpanChunking
@@ -97,12 +100,9 @@ def _check_learner(learner: object) -> None:
     if isinstance(learner, str):
         check_choice(learner, "learner", KINDS)
     elif not hasattr(learner, "fit"):
-        raise TypeError("learner must have a method fit(decisions, costs, rng)")
-    elif hasattr(learner, "predict"):
-        name = type(learner).__name__
         raise TypeError(
-            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
-            f"OneAgainstAll({name}(...))"
+            "learner must have a method fit(decisions, costs, rng), or be a classifier "
+            f"or regressor with fit(X, y), not {shown(learner)}"
         )
 
 
@@ -141,9 +141,10 @@ class Searn(Parameters):
     ----------
     task : Task
         The problem.
-    learner : {"logistic", "perceptron", "svm"} or learner, default="logistic"
-        `LinearLearner` of this kind, with the task's `target`; or any object with
-        `fit(decisions, costs, rng)`: `LinearLearner`, `AllPairs`, `OneAgainstAll`.
+    learner : {"logistic", "perceptron", "svm"}, learner or estimator
+        `LinearLearner` of this kind, by default "logistic", with the task's `target`; a
+        classifier or regressor of any library (see `EstimatorLearner`); or any object
+        with `fit(decisions, costs, rng)`: `LinearLearner`, `AllPairs`, `OneAgainstAll`.
     costs : {"optimal", "rollout", "tied"}, default="optimal"
         Cost of an action: the loss if the initial policy takes over (exact where the
         task gives costs); the mean loss of `n_rollouts` paths under the current policy;
@@ -218,7 +219,7 @@ class Searn(Parameters):
     """
 
     task: Task
-    learner: Kind | CostSensitiveLearner = "logistic"
+    learner: Kind | CostSensitiveLearner | Estimator = "logistic"
     _: KW_ONLY
     costs: CostKind = "optimal"
     beta: float | Literal["search"] = 0.3
@@ -286,12 +287,24 @@ class Searn(Parameters):
 
     def _prepare(self, X: Sequence[Input]) -> Sequence[Any]:
         """Return inputs as kernels take them, if learner and task allow."""
-        learner, task = self.learner, self._search_task
+        learner, task = self._learner(), self._search_task
+        if isinstance(learner, AllPairs | EstimatorLearner | OneAgainstAll):
+            # Rollouts ask states one by one, and LOLS keeps those of all iterations
+            plain = X.items if isinstance(X, PreparedInputs) else X
+            known = words_known(task) and self.algorithm != "lols"
+            return prepare_spans(task, X) if known else plain
         # Kernels know no mean of policies, and a table knows chunks only by kernels
         mean = self.prediction == "mean" and isinstance(task, SpanChunking)
         if isinstance(learner, LinearLearner) and learner.hash_bits is None:
             return X if mean else prepare_spans(task, X)
         return X
+
+    def _learner(self) -> CostSensitiveLearner:
+        """Return the learner that the argument names or wraps."""
+        learner: Any = self.learner
+        if isinstance(learner, str):
+            return LinearLearner(learner, target=self._search_task.target)  # type: ignore[arg-type]
+        return EstimatorLearner(learner) if is_estimator(learner) else learner
 
     def _fitted_policy(self) -> Mixture:
         if not hasattr(self, "policy_"):
@@ -380,9 +393,7 @@ class Searn(Parameters):
         if self.algorithm != "searn":
             self._gathered.append(examples)
             examples = Examples.concatenate(self._gathered)
-        learner = self.learner
-        if isinstance(learner, str):
-            learner = LinearLearner(learner, target=task.target)
+        learner = self._learner()
         policy = learn_policy(task, learner, examples, n_folds, rng)
         scores = policy.fold_scores(examples.decisions, examples.folds)
         regrets = regrets_of(scores, examples)

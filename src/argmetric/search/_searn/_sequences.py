@@ -16,8 +16,19 @@ import numpy as np
 
 from argmetric._ground.types import Booleans, Floats, Hashes, Integers
 from argmetric.metrics import FBeta
-from argmetric.search._searn._decisions import BIAS, HashedRows, RowGatherer, hash_name
-from argmetric.search._searn._learners import TableDecisions, TableScorer
+from argmetric.search._searn._decisions import (
+    BIAS,
+    HashedRows,
+    RowGatherer,
+    hash_name,
+    take_rows,
+)
+from argmetric.search._searn._learners import (
+    Scorer,
+    StateScorer,
+    TableDecisions,
+    TableScorer,
+)
 from argmetric.search._searn._policy import Mixture
 from argmetric.search._searn._task import Input, Output
 from argmetric.search._searn._tasks import SequenceLabelling, check_tokens, same_length
@@ -34,6 +45,20 @@ def words_known(task: Any) -> bool:
         known = f1 and task.dangling == "forbid" and task.history > 0
     n = len(task.labels) if known else 0
     return n > 1 and (n + 1) ** task.history <= _MOST_HISTORIES
+
+
+def scorers_of(mixture: Mixture) -> list[Scorer]:
+    """Return the scorers of all learned policies, those of folds too."""
+    return [one for policy in mixture.learned for one in (policy.scorer, *policy.folds)]
+
+
+def runs_in_batches(mixture: Mixture) -> bool:
+    """Return whether all inputs of a mixture take each step together, without kernels.
+
+    Its scorers take any features by arrays.
+    """
+    scorers = scorers_of(mixture)
+    return bool(scorers) and all(isinstance(one, StateScorer) for one in scorers)
 
 
 class Paths(NamedTuple):
@@ -181,6 +206,16 @@ class PreparedInputs(Sequence[Any]):
         """Return all features of decisions, and the columns."""
         return self._index[0], self.codes
 
+    @property
+    def history_rows(self) -> Integers:
+        """Return the rows of features of each history, -1 where it has fewer."""
+        return self._index[2]
+
+    def history_after(self, histories: Integers, columns: Integers) -> Integers:
+        """Return histories with one more column each, as `sequences.after_column`."""
+        longer = histories * (self.codes.size + 1) + columns + 1
+        return np.asarray(longer % self.history_rows.shape[0])
+
     def gold(self, Y: Sequence[Output]) -> tuple[Integers, ...]:
         """Return right labels and right chunks, as kernels take them."""
         n = int(self.starts[-1])
@@ -209,12 +244,18 @@ class PreparedInputs(Sequence[Any]):
             totals[first : first + len(y)] = len(chunks)
         return labels, kinds, stops, future, totals
 
-    def runs(self, mixture: Mixture) -> bool:
-        """Return whether kernels can run a mixture over these inputs."""
-        return mixture.task is self.task and all(
+    def runs(self, mixture: Mixture, paths: Paths | None = None) -> bool:
+        """Return whether a mixture can be run over these inputs, by kernels or steps.
+
+        Kernels alone follow `paths`.
+        """
+        if mixture.task is not self.task:
+            return False
+        if runs_in_batches(mixture):
+            return self.longest == 1 and (paths is None or not paths.policy.learned)
+        return all(
             isinstance(one, TableScorer) and np.array_equal(one.codes, self.codes)
-            for policy in mixture.learned
-            for one in (policy.scorer, *policy.folds)
+            for one in scorers_of(mixture)
         )
 
     def _scheme_and_text(self) -> tuple[Any, ...]:
@@ -244,10 +285,12 @@ class PreparedInputs(Sequence[Any]):
         draws = *first, len(parts[0]) if parts else 1, own
         return (self._index[1], weights), draws
 
-    def _follow(self, voters: tuple[Any, ...], gold: object) -> tuple[Any, ...]:
+    def follow(
+        self, voters: tuple[Any, ...], gold: object, rows: Integers | None = None
+    ) -> tuple[Any, ...]:
         """Return actions of a policy, and the states that it visits.
 
-        See `sequences.walk`.
+        See `sequences.walk`. `rows` are the rows of weights of each history.
         """
         from argmetric.search.kernels.sequences import walk
 
@@ -257,6 +300,7 @@ class PreparedInputs(Sequence[Any]):
         costs, losses = np.empty(self.places[-1] if known else 0), np.zeros(len(self))
         out = chosen, histories, depths, states, self.places, costs, losses
         (scheme, text), (policies, draws) = self._scheme_and_text(), voters
+        scheme = scheme if rows is None else (*scheme[:3], rows)
         walk(scheme, text, gold or (chosen,) * 5, policies, draws, known, out)
         return out
 
@@ -267,16 +311,20 @@ class PreparedInputs(Sequence[Any]):
         folds: Integers | None,
         paths: Paths | None,
         keys: Hashes,
+        *,
+        met: tuple[Any, ...] | None = None,
     ) -> tuple[SequenceDecisions, Floats, Integers, Floats, int]:
         """Return the decisions that a policy meets, and the cost of each action.
 
-        Also return the number of the input of each decision, the losses of the inputs,
+        `met` is what `follow` returned, where a policy is not run by kernels. Also
+        return the number of the input of each decision, the losses of the inputs,
         and the number of decisions of the longest path.
         """
         from argmetric.search.kernels.sequences import roll_out
 
         gold = self.gold(Y)
-        met = self._follow(self._voters(mixture, folds, keys), gold)
+        if met is None:
+            met = self.follow(self._voters(mixture, folds, keys), gold)
         _, histories, depths, _, _, costs, losses = met
         tokens = np.flatnonzero(depths >= 0)
         order = np.lexsort((self.owners[tokens], depths[tokens]))
@@ -302,7 +350,7 @@ class PreparedInputs(Sequence[Any]):
 
         voters = self._voters(mixture, None, keys)
         if width == 1:
-            return self.outputs(self._follow(voters, None)[0])
+            return self.outputs(self.follow(voters, None)[0])
         chosen = np.full(int(self.starts[-1]), -1, dtype=np.int64)
         (scheme, text), (policies, draws) = self._scheme_and_text(), voters
         search_beams(scheme, text, policies, draws, width, logs, chosen)
@@ -346,6 +394,37 @@ class SequenceDecisions(TableDecisions):
             return np.ascontiguousarray(np.nonzero(self._legal)[1])
         first = np.repeat(self.indptr[:-1], np.diff(self.indptr))
         return np.arange(self.indptr[-1]) - first
+
+    @cached_property
+    def states(self) -> HashedRows:
+        """Return the features of each state: of its token, of its history, a constant.
+
+        With `codes` and `pairs` these are `Decisions` of any task; for words, not
+        spans.
+        """
+        vocabulary, (indptr, tokens, values), rows = self.inputs._index
+        ends, where = take_rows(indptr, self.tokens)
+        own = rows[self.histories]
+        of_own, which = np.nonzero(own >= 0)
+        found = np.concatenate([tokens[where], own[of_own, which]])
+        every = np.concatenate([values[where], np.ones(of_own.size)])
+        owners = np.concatenate(
+            [np.repeat(np.arange(len(self)), np.diff(ends)), of_own]
+        )
+        order = np.argsort(owners, kind="stable")
+        ends = ends + np.append(0, np.cumsum((own >= 0).sum(axis=1)))
+        return HashedRows(ends, vocabulary[found[order]], every[order])
+
+    @property
+    def codes(self) -> Hashes:
+        """Return the hash of each action."""
+        return self.inputs.codes[self.numbers]
+
+    @property
+    def pairs(self) -> HashedRows:
+        """Return that no action has features of its own."""
+        ends = np.zeros(self.indptr[-1] + 1, dtype=np.int64)
+        return HashedRows(ends, np.zeros(0, dtype=np.uint64), np.zeros(0))
 
     @property
     def vocabulary(self) -> tuple[Hashes, Hashes]:
