@@ -3,15 +3,18 @@
     python benchmarks/table1.py FILE.jsonl               # all cells: hours
     python benchmarks/table1.py FILE.jsonl --task chunks --group searn lols --seed 0
     python benchmarks/table1.py FILE.jsonl --task chunks --sentences 1000
+    python benchmarks/table1.py FILE.jsonl --task "handwriting, small" --group quadratic
+                                   --seed 0 --words 8    # fold 0, every 8th test word
     python benchmarks/table1.py FILE.jsonl --summary     # means over seeds, as JSON;
                                                          # and what is not run, and why
     python benchmarks/table1.py FILE.jsonl --quick       # few and small: mean nothing
 
 Each line of the file is one cell for one seed (a fold, of letters): the score, the
-share of sequences that are right as a whole, CPU seconds of learning, and the number of
-training inputs. Cells that the file has are not run again. `--keep FOLDER` keeps the
-features of chunks that were read there, for the next run. `--sentences N` learns from
-the first N sentences of text; these are tasks of their own in the file.
+share of sequences that are right as a whole, CPU seconds of learning, and the numbers
+of inputs to learn from and to judge by. Cells that the file has are not run again.
+`--keep FOLDER` keeps the features of chunks that were read there, for the next run.
+`--sentences N` learns from the first N sentences of text; these are tasks of their own
+in the file. `--words N` judges handwriting by every N-th test word.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ def main() -> int:
     parser.add_argument("--group", nargs="*", choices=list(table1.GROUPS))
     parser.add_argument("--seed", nargs="*", type=int, default=table1.SEEDS)
     parser.add_argument("--sentences", type=int)
+    parser.add_argument("--words", type=int, default=1)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--summary", action="store_true")
@@ -45,7 +49,8 @@ def main() -> int:
             print(json.dumps(line, ensure_ascii=False))
         return 0
     done = {(row["task"], row["group"], row["seed"]) for row in rows}
-    options = {name: getattr(given, name) for name in ("quick", "keep", "sentences")}
+    names = ("quick", "keep", "sentences", "words")
+    options = {name: getattr(given, name) for name in names}
     for task in given.task:
         few = given.sentences is not None and task not in table1.LETTERS
         name = f"{task}, {given.sentences:,} sentences" if few else task
