@@ -72,9 +72,9 @@ runs cells, and with ``--summary`` prints these figures. *Chunk at a time* is th
 paper's setting for chunks and entities: an action is a type and a length, six words at
 most; the features are ours. Tasks of *1,000 sentences* learn from the first 1,000 and
 are judged on the whole test set. Rows show the last iteration; none is chosen by its
-score. MEMM is the first iteration of SEARN. *SVM, quadratic kernel* is ``SVC`` of degree
-2 on pixels and the letter before, with C (0.3, 1 or 3) chosen on a quarter of the
-training words, and three iterations. *Pairs of pixels* are features of a linear
+score. MEMM is the first iteration of SEARN. *SVM, quadratic kernel* is ``SVC`` of
+degree 2 on pixels and the letter before, with C (0.3, 1 or 3) chosen on a quarter of
+the training words, and three iterations. *Pairs of pixels* are features of a linear
 learner, without products with the letter before. *NER, small* has 300 sentences to
 learn from. Joint labels see the last two; *four labels back* has the features of
 section 6.1.4. Empty cells were not run.
