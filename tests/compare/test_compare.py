@@ -106,6 +106,13 @@ def test_all_labels_leave_nothing_open(metric: Any) -> None:
         assert one.interval == pytest.approx((gap, gap))
         assert one.best() == ("AB"[better], 1.0)
         assert one.sure() == "AB"[better]
+        assert one.difference().verdict == "counted"
+        answer = repr(one).splitlines()[0]
+        assert answer.startswith(f"{'AB'[better]} is better by {abs(gap):.3f} ")
+        assert answer.endswith(
+            "on these rows, whose labels are all known; others may differ"
+        )
+        assert am.report(one).values["comparison"]["mean"] == one.mean
         with pytest.raises(ValueError, match="labels of all rows are known"):
             one.next_rows(1)
 
@@ -119,6 +126,10 @@ def test_the_same_decisions_are_told() -> None:
     assert same.sure(0.6) is None
     assert same.notes == ("B decides as A does: their difference is 0",)
     assert repr(same).startswith("A and B have the same F1")
+    one = am.compare(
+        P[0], [Y | True, Y & False], "mcc"
+    )  # of all decisions of one class
+    assert repr(one).startswith("A and B have the same MCC")
 
 
 def test_differences_hold_and_labels_narrow_them() -> None:
@@ -380,6 +391,7 @@ def test_notebooks_show_both_posteriors_and_their_difference() -> None:
         ({"p": NEW_Y * 1, "reference": None}, "0 or 1.* true labels as known="),
         ({"p": [NEW_Y * 1] * 2, "reference": None}, "all of them 0 or 1"),
         ({"labels": [P[1][NEW]] * 2}, "^labels of A(?!.*swap)"),
+        ({"p": ["0.3"] * 2400, "reference": None}, "p is not a number at row 0: '0.3'"),
     ],
 )
 def test_what_is_refused(change: dict[str, Any], message: str) -> None:
@@ -435,24 +447,6 @@ def test_labels_that_cannot_be_added(rows: Any, y: Any, message: str) -> None:
     assert more.n_labels == 2
     with pytest.raises((ValueError, TypeError), match=message):
         more.add(rows, y)
-
-
-def test_labels_of_all_rows_say_nothing_of_others() -> None:
-    rng = np.random.default_rng(0)
-    y, p = models(1, 50)
-    found = am.compare(p, [0.5, 0.5], "f1", known=y)
-    a, b = true_scores(y, [one >= 0.5 for one in p])
-    gap = found.difference()
-    assert gap.mean == pytest.approx(a - b, abs=1e-12)
-    assert gap.verdict == "counted"
-    ahead = "A" if a > b else "B"
-    answer = f"{ahead} is better by {abs(a - b):.3f} F1 on these rows, whose labels "
-    assert repr(found).startswith(answer + "are all known; others may differ")
-    some = am.compare(
-        p, [0.5, 0.5], "f1", known=np.where(rng.random(50) < 0.5, y, np.nan)
-    )
-    assert some.difference().verdict != "counted"
-    assert am.report(found).values["comparison"]["mean"] == found.mean
 
 
 def test_verdicts_of_a_judge_are_scores_beside_labels() -> None:
