@@ -260,9 +260,9 @@ class PatternTable:
         tp = np.einsum("mp,rpd->mrd", called, positives)
         k, t, n = self.n_predicted, positives.sum(axis=1), float(self.y.size)
         drawn = self.metric.value(tp, k[:, None, None], t, n).reshape(len(called), -1)
-        known = int(self.is_labelled.sum())
+        labels = int(self.is_labelled.sum())
         alone = self.judged and len(called) == 1 and self.metric.name == "accuracy"
-        return self._beside_labels(drawn) if alone and 1 < known < n else drawn
+        return self._beside_labels(drawn) if alone and 1 < labels < n else drawn
 
     def _beside_labels(self, drawn: Floats) -> Floats:
         """Move a part of the draws of one system's accuracy onto PPI++."""
