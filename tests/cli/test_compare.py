@@ -110,6 +110,14 @@ def test_one_system_and_a_judge(run, metric):
     assert values["answer"] == repr(found).splitlines()[0]
     assert values["models"][0]["mean"] == found.mean
     assert f" of bot: {found.mean:.4f} (" in values["answer"]
+    run("compare", *given, "--decisions", "d_*", "--report", "page.md")
+    page = Path("page.md").read_text()
+    assert page.splitlines()[0] == "# " + values["answer"]
+    assert "Score by labels" in page
+    rows = ", ".join(map(str, found.next_rows(25) + 1))
+    assert f"Counted from 1: {rows}." in page
+    assert "difference" not in page
+    assert am.report(found).values["comparison"]["scores"]["bot"]["mean"] == found.mean
 
 
 def test_the_page_has_verdict_picture_and_rows(run):

@@ -77,55 +77,75 @@ def report_decision(
     return page(Request(decision, reference, **known), labels, coverage).report()
 
 
-def report_comparison(found: Comparison) -> Report:
-    """Return a report of a comparison of two or more models."""
-    one, best, title = found.difference(), found.best(), metric_title(found.metric.name)
-    gap, models = f"{title} of {one.first} - {one.second}", found.scores()
-    within = f"{percent(found.coverage)} interval {scores(*one.interval)}"
-    sure = f"that {best.model} is the best"
+def _difference_cards(found: Comparison, within: str) -> tuple[Card, ...]:
+    """Return the cards of the difference of two models."""
+    one, best = found.difference(), found.best()
     meaning = MEANINGS[VERDICTS.index(one.verdict)]
-    cards = (
+    sure = f"that {best.model} is the best"
+    return (
         Card("Verdict", one.verdict, meaning, accent=True),
         Card(f"{one.first} - {one.second}", f"{one.mean:+.4f}", within),
         Card("Probability", f"{best.probability:.3f}", sure),
-        Card("Labels", f"{found.n_labels:,}", f"of {counted(found.n, 'row')}"),
     )
+
+
+def report_comparison(found: Comparison) -> Report:
+    """Return a report of a comparison of models, or of the score of one."""
+    title, models = metric_title(found.metric.name), found.scores()
+    several, within = len(models) > 1, f"{percent(found.coverage)} interval"
+    if several:
+        one = found.difference()
+        gap, what = f"{title} of {one.first} - {one.second}", "difference"
+        cards = _difference_cards(found, f"{within} {scores(*found.interval)}")
+    else:
+        gap, what = f"{title} of {found.names[0]}", "score"
+        value = number(found.mean), f"{within} {scores(*found.interval)}"
+        cards = (Card(gap, *value, accent=True),)
+    known = Card("Labels", f"{found.n_labels:,}", f"of {counted(found.n, 'row')}")
     p_best = dict(zip(found.names, found.to_dict()["p_best"], strict=True))
     table = [
         (name, number(x.mean), scores(*x.interval), f"{p_best[name]:.3f}")
         for name, x in models.items()
     ]
-    header = ("model", title, f"{percent(found.coverage)} interval", "P(best)")
+    header = ("model", title, within, "P(best)")
     labels, mean, low, high = zip(*found.estimates(), strict=True)
-    y = draw.axis(gap, min(*low, 0.0), max(*high, 0.0), text=_difference_text)
+    start = (0.0,) if several else ()
+    text: Any = _difference_text if several else "{:g}".format
+    y = draw.axis(gap, min(*low, *high, *start), max(*low, *high, *start), text=text)
     x = draw.axis("labels of these rows", 0.0, max(*labels, 1), whole=True)
+    sign = "+" if several else ""
     titles = [
-        f"{counted(n, 'label')}: {score:+.4f} ({first:+.4f} to {last:+.4f})"
+        f"{counted(n, 'label')}: {score:{sign}.4f} ({first:{sign}.4f} to "
+        f"{last:{sign}.4f})"
         for n, score, first, last in found.estimates()
     ]
     ends: dict[str, Any] = {"low": low, "high": high, "titles": titles}
     points = draw.points(labels, mean, name="mean and interval", **ends)
-    zero = draw.level(0.0, "same", "no difference")
-    caption = "The difference after each batch of labels; 0 is no difference."
-    figures = (Figure(caption, x, y, (points, zero)),)
+    caption, shapes = f"The {what} after each batch of labels", [points]
+    if several:
+        shapes.append(draw.level(0.0, "same", "no difference"))
+        caption += "; 0 is no difference"
+    figures = (Figure(f"{caption}.", x, y, tuple(shapes)),)
     sections = [
         Section("models", "Scores", tables=(PageTable("Models", header, table),)),
-        Section("labels", "Difference by labels", figures=figures),
+        Section("labels", f"{what.capitalize()} by labels", figures=figures),
     ]
-    if found.n_labels < found.n and one.verdict != VERDICTS[3]:
+    if found.n_labels < found.n and not (several and one.verdict == VERDICTS[3]):
         rows = ", ".join(map(str, found.next_rows(NEXT) + 1))
-        needed = found.labels_needed(max(abs(one.mean), 0.005))
-        text = (
-            f"Counted from 1: {rows}.",
-            f"About {counted(needed, 'label')} of such rows show a difference of "
-            f"{max(abs(one.mean), 0.005):.4f} with a probability of .8, if it is real.",
-        )
-        sections.append(Section("next", "Rows to label next", text))
+        text = [f"Counted from 1: {rows}."]
+        if several:
+            needed = found.labels_needed(max(abs(one.mean), 0.005))
+            text.append(
+                f"About {counted(needed, 'label')} of such rows show a difference of "
+                f"{max(abs(one.mean), 0.005):.4f} with a probability of .8, if it is "
+                "real."
+            )
+        sections.append(Section("next", "Rows to label next", tuple(text)))
     return Report(
         kind="compare",
         title=found._title(),
         subtitle=f"{counted(found.n, 'row')}; metric: {title}",
-        cards=cards,
+        cards=(*cards, known),
         sections=tuple(sections),
         notes=found.notes,
         assumptions=found.assumptions,
