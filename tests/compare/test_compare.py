@@ -376,6 +376,10 @@ def test_notebooks_show_both_posteriors_and_their_difference() -> None:
         ({"p": [P[0][NEW]] * 3}, "decisions of 2 models, but the scores of 3"),
         ({"labels": [0.1, 0.2, 0.3]}, "labels are 3 numbers, thresholds, for 2"),
         ({"labels": []}, "labels is empty: there is no model"),
+        (
+            {"labels": {1: LABELS[0], "1": LABELS[1]}},
+            "two models are called '1': names",
+        ),
         ({"p": {}}, "p is empty: there is no model"),
         ({"labels": {"a": 0.4, "b": 0.4}, "p": {"a": P[0], "c": P[1]}}, "names must"),
         ({"reference": (Y[OLD], REFERENCE[1][:1])}, "scores of 1 models, but p of 2"),

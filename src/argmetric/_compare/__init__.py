@@ -234,6 +234,8 @@ def _models(p: Any, labels: Any) -> _Models:
     usual = [*ascii_uppercase, *(f"model {i}" for i in range(27, len(decided) + 1))]
     own = own if len(scores) == len(decided) else None
     names = tuple(named or own or usual[: len(decided)])
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"two models are called {twice[0]!r}: names must differ")
     of = ["p"] if len(scores) == 1 else [f"p of {name}" for name in names]
     return _Models(names, decided, dict(zip(of, scores, strict=True)))
 
@@ -250,8 +252,7 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
         return [values], None
     names = column_names(values)
     if names is None and isinstance(values, list | tuple):
-        one = (isinstance(x, str) or _is_number(x) for x in values)
-        column = name == "p" and all(one)
+        column = name == "p" and not any(map(np.ndim, values))
         return [values] if column else list(values), None
     array = validation.to_numpy(values, name)
     if array.ndim == 1:
