@@ -170,7 +170,8 @@ def test_rows_are_given_a_class_or_left_to_a_person(run, answer):
     )
     assert rule.thresholds.tolist() == alone.thresholds.tolist()
     assert alone.guarantee.sentence in " ".join(said.split())
-    (found,) = answer(*how, "--confidence", ".9")["rules"]
+    (found,) = answer(*how, "--confidence", ".9", "--report", "r.html")["rules"]
+    assert "A class, or a person" in Path("r.html").read_text()
     assert found["automated"] == alone.automated
     decide = ["decide", "new.csv", *ask, "--rule", "r.json"]
     values = json.loads(run(*decide, "-o", "out.csv", "--json").out)
@@ -229,6 +230,13 @@ def test_limits_of_classes_that_cannot_be(run, options, message):
     refused = run(*f"{LIMITED} {options} {how}".split())
     assert refused.code in (1, 2)
     assert message in refused.err
+    for more in ("--new-rows 9", "--weight p_0", "--min-recall .5"):
+        refused = run(*f"{LIMITED} --min-precision .9 {more} {how}".split())
+        assert (refused.code, more.split()[0] in refused.err) == (2, True)
+    run(*f"{LIMITED} {how}".split()).failed(
+        1, "--min-precision 0.9, or one for each class, as in a_class=0.95"
+    )
+    run(*f"{LIMITED} --report t.html".split()).failed(2, "a page with --review alone")
     one = run("tune", "known.csv", "--min-recall", "0=.9")
     one.failed(2, "--min-recall CLASS=NUMBER goes with --one-label")
 

@@ -298,7 +298,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
 def report_review_monitoring(found: ReviewMonitoring) -> Report:
     """Return a report of the rows that are decided, and of each promise, by period."""
     usual = found.rule.automated
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (f"{x.n:,}", in_percent(x.automated), f"{x.n - x.accepted - x.rejected:,}")
         for x in found.periods
     ]
@@ -413,7 +413,7 @@ def _promise_figure(
         layers.append(draw.points(own, [values[i] for i in own], look, word, **more))
         seen += [*low, *high]
     y = draw.axis(name, min(seen, default=0.0), max(seen, default=1.0))
-    alarms = [i for i, one in enumerate(found.periods) if one.alarm]
+    alarms = [i for i, x in enumerate([x.alarm for x in found.periods]) if x]
     if alarms:
         layers.append(draw.points(alarms, [y.high] * len(alarms), "alarm", "alarm"))
     return Figure(caption, _time_axis(periods), y, tuple(layers))
@@ -430,8 +430,9 @@ def _promise_page(
     `by_period` has the names of columns, a row of these for each period, and a figure.
     """
     periods, (names, rows, figure) = found.periods, by_period
-    pairs = [*zip(periods, rows, strict=True)][: -MOST_ROWS - 1 : -1]
-    shown = [(x.start, *row, x.alarm) for x, row in pairs]
+    ends = [(one.start, one.alarm) for one in periods]
+    pairs = [*zip(ends, rows, strict=True)][: -MOST_ROWS - 1 : -1]
+    shown = [(start, *row, alarm) for (start, alarm), row in pairs]
     table = PageTable("Periods, the last one first", ("period", *names, "alarm"), shown)
     headline, alarms = found._headline(), found.alarms
     assert headline is not None

@@ -198,7 +198,7 @@ class ReviewRule(SavedRule):
         """
         rules = {}
         for name in self.constraints:
-            rule, metric = self.cuts[self.accepts(name)], NPV
+            rule, metric = self.cuts[self.accepts(name)], get_metric(NPV)
             if name != "min_npv":
                 metric = get_metric(name.removeprefix("min_"), zero_division=1.0)
             if math.isfinite(rule.threshold):

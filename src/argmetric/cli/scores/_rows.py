@@ -413,9 +413,11 @@ def check_options(verb: str, o: Arguments) -> None:
         )
     wide = o.scores is not None or o.labels is not None
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
-    beside = "rule map reference scores report confidence joint no_label normal parity"
-    ways |= {name for name in f"{beside} group amount one_label".split() if o.has(name)}
+    beside = "rule map reference scores report confidence joint no_label normal parity "
+    beside += "group amount one_label review"
+    ways |= {name for name in beside.split() if o.has(name)}
     ways |= {"saved-map"} if is_map else set()
+    ways |= {"weights of classes"} if o.one_label and "review" not in ways else set()
     check(verb, ways, o)
     if o.one_label and o.prior not in (None, "estimate"):
         raise UsageError(f"--prior {o.prior:g} is the prevalence of one class of two")
