@@ -173,7 +173,7 @@ class ProfitPage(DecisionPage):
     def _mask(self, look: str) -> Booleans:
         asked, decision = self.asked, self.decision
         if look == "chosen":
-            return self.forecasts.chosen
+            return np.asarray(self.forecasts.chosen)
         if look == "cut":
             return np.asarray(asked.layout.scores >= decision.best_cut.threshold)
         return np.asarray(asked.given.scores >= decision.cut_half.threshold)
@@ -229,9 +229,8 @@ class ProfitPage(DecisionPage):
         curves = [one for one in (self.curve_, self.actual) if one is not None]
         drawn = np.stack([one[places] for one in curves])
         height = max(float(np.ptp(drawn)), 1e-300)
-        must = np.searchsorted(
-            places, [self.curve_.argmax(), self.forecast.n_positives]
-        )
+        marked = np.array([int(self.curve_.argmax()), self.forecast.n_positives])
+        must = np.searchsorted(places, marked)
         k = places[choose_knots(places, drawn / height, must.clip(max=places.size - 1))]
         actual = None if self.actual is None else self.actual[k].tolist()
         return {"k": k.tolist(), "expected": self.curve_[k].tolist(), "actual": actual}
