@@ -250,6 +250,62 @@ def test_means_are_decided_as_normal_probabilities(name, units):
     assert rule.score == am.classes.evaluate(truth, rule.apply(m), name, classes=names)
 
 
+def test_means_are_forecast_and_monitored_as_normal_probabilities():
+    values, (y, _, m), (_, _, new) = np.arange(5.0), sample(), sample(seed=1)
+    p, known = by_hand(new, m, y, values), by_hand(m, m, y, values)
+    pair, same = (y, m), (y, known)
+    rule = tune(y, mean=m, metric="quadratic_kappa", **QUICK)
+    found = am.classes.forecast(mean=new, labels=rule, reference=pair)
+    labels = rule.apply(new)
+    wanted = am.classes.forecast(p, labels, "quadratic_kappa", reference=same)
+    assert found.mean == pytest.approx(wanted.mean)
+    assert found.interval == pytest.approx(wanted.interval)
+    how = {"metric": "quadratic_kappa", "classes": range(5), "every": 150}
+    nearest = np.clip(np.rint(new), 0, 4).astype(int)
+    by_mean = am.classes.monitor(mean=new, reference=pair, **how)
+    by_p = am.classes.monitor(p, nearest, reference=same, **how)
+    for one, other in zip(by_mean.periods, by_p.periods, strict=True):
+        assert one.counts == other.counts
+        assert one.mean == pytest.approx(other.mean)
+        assert one.interval == pytest.approx(other.interval)
+        assert one.prevalences == pytest.approx(other.prevalences)
+
+
+def test_periods_of_means_are_added_saved_and_predicted_by_cuts(tmp_path):
+    (y, _, m), (truth, _, new) = sample(), sample(seed=1)
+    rule = tune(y, mean=m, metric="quadratic_kappa", **QUICK)
+    how = {"labels": rule, "reference": (y, m), "every": 150}
+    whole = am.classes.monitor(mean=new, known=truth, **how)
+    half = am.classes.monitor(mean=new[:150], known=truth[:150], **how)
+    half.save(tmp_path / "m.json")
+    again = type(half).load(tmp_path / "m.json").add(new[150:], known=truth[150:])
+    assert again.to_dict() == whole.to_dict()
+    counts = np.bincount(rule.predicts(new[:150]), minlength=5)
+    assert whole.periods[0].counts == tuple(counts)
+    score = am.classes.evaluate(truth[:150], rule.apply(new[:150]), rule.metric)
+    assert whole.periods[0].actual == pytest.approx(float(score))
+    refuses(ValueError, "mean must be one predicted mean", whole.add, np.eye(5))
+
+
+def test_means_are_refused_where_probabilities_are_needed():
+    y, p, m = sample(30, 3)
+    for verb, rest in (("evaluate", y), ("calibrate", p), ("check", p)):
+        words = f"{verb} takes no mean: .* in classes.decide, tune, forecast and monit"
+        refuses(TypeError, words, getattr(am.classes, verb), y, rest, mean=m)
+    pair, verbs = (y, m), (am.classes.forecast, am.classes.monitor)
+    for verb in verbs:
+        refuses(ValueError, "either p, .*or mean", verb, p, y, mean=m, reference=pair)
+        refuses(TypeError, "needs p, the class", verb, labels=y, reference=pair)
+    refuses(TypeError, "forecast needs labels", am.classes.forecast, p)
+    of_p = tune(y, p, "f1", **QUICK)
+    for verb in verbs:
+        words = "3 columns.*; a rule of predicted means is tuned with mean="
+        refuses(ValueError, words, verb, mean=m, labels=of_p, reference=pair)
+    asks = tune(y, p, min_precision=0.1, confidence=0.5, review=True)
+    how = {"mean": m, "labels": asks, "reference": pair}
+    refuses(ValueError, "mean has no meaning with", am.classes.monitor, **how)
+
+
 def test_cuts_are_exact_and_reached_at_their_mean():
     y, _, m = sample()
     rule = tune(y, mean=m, metric="quadratic_kappa", **QUICK)

@@ -229,6 +229,21 @@ def test_grades_by_probabilities_and_by_means(run, answer):
         run("decide", "new.csv", *by_rule, *out)
         labels = np.array(pc.read_csv("o.csv")["decision"]).tolist()
         assert labels == rule.apply(given).tolist()
+        pair = {"reference": (known, table[key])}
+        how_far = *by_rule, "--reference", "val.csv"
+        for asked_by, label in ((asked, d), (by_rule, rule)):
+            found = answer("forecast", "new.csv", *asked_by, *how_far[-2:])
+            wanted = am.classes.forecast(**rows, labels=label, **how, **pair)
+            assert found["forecast"]["mean"] == pytest.approx(wanted.mean)
+            assert found["actual"]["score"] == float(
+                am.classes.evaluate(
+                    y, label.apply(given) if label is rule else d, rule.metric
+                )
+            )
+        found = answer("monitor", "new.csv", *how_far, "--every", "100")
+        own = {"labels": rule, "known": y, "every": 100, "classes": [1, 2, 3]}
+        periods = am.classes.monitor(**rows, **pair, **own).periods
+        assert [x["mean"] for x in found["periods"]] == [x.mean for x in periods]
 
 
 def test_means_need_labels_that_are_numbers(run):

@@ -349,6 +349,10 @@ REFUSED = {
         "the best threshold is chosen. For fewer positives set a limit, such as "
         "max_positives='5%' or min_precision=0.8"
     ),
+    "mean": (
+        "what a regression predicts takes the place of p in classes.decide, tune, "
+        "forecast and monitor, which recalibrate it on reference=(y, mean)"
+    ),
     "for_rows": "the number of the next rows is new_rows=200",
     "unlabelled": "the scores of new rows are new_rows=scores",
     "max_per_class": "one label a row is argmetric.classes.decide",

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator
 from argmetric._calibrate.resolve import as_calibrator, is_pair
-from argmetric._ground.arguments import check_choice, check_flag, shown
+from argmetric._ground.arguments import check_choice, check_flag, refuses, shown
 from argmetric._ground.display import Lines
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.label_words import list_labels
@@ -167,6 +167,7 @@ class ClassPriorShift(ClassCalibrator):
         return [("prevalences", ", ".join(words) + more), ("new prevalences", how)]
 
 
+@refuses("mean")
 def calibrate(
     y: ArrayLike,
     p: ArrayLike,

@@ -16,6 +16,7 @@ from argmetric._ground.arguments import (
     check_count,
     check_flag,
     check_seed,
+    refuses,
 )
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.types import (
@@ -57,6 +58,7 @@ N_FOLDS = 5
 MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
 
 
+@refuses("mean")
 def check(
     y: ArrayLike,
     p: ArrayLike,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argmetric._ground.arguments import refuses
 from argmetric._ground.display import (
     COUNT,
     Field,
@@ -204,6 +205,7 @@ class ActualClassScore(Actual):
         return ax
 
 
+@refuses("mean")
 def evaluate(
     y: ArrayLike,
     labels: ArrayLike | LabelRule | WithLabels,

@@ -52,6 +52,7 @@ from argmetric.classes._distributions import (
 )
 from argmetric.classes._input import codes_of
 from argmetric.classes._label_model import fit_label_model, labels_of_nearest
+from argmetric.classes._means import read_means
 from argmetric.classes._values import expected_metric
 from argmetric.metrics import (
     ClassAverage,
@@ -173,11 +174,12 @@ class ClassForecast(DistributionResult):
 
 @refuses("sample_weight")
 def forecast(
-    p: ArrayLike,
-    labels: ArrayLike | LabelRule | WithLabels,
+    p: ArrayLike | None = None,
+    labels: ArrayLike | LabelRule | WithLabels | None = None,
     metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
+    mean: ArrayLike | None = None,
     classes: ClassNames | None = None,
     groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
@@ -205,8 +207,8 @@ def forecast(
         or a decision, or "f1".
     coverage : float, default=0.9
         Probability that the interval contains the score.
-    classes, groups, average, zero_division, cost
-        As for `decide`.
+    mean, classes, groups, average, zero_division, cost
+        As for `decide`. With `mean`, a rule in `labels` has cuts of means.
     known : array-like, optional
         True classes that have arrived already; nan or None for the others.
     prior, logits, reference
@@ -225,8 +227,18 @@ def forecast(
     >>> round(f.mean, 3)
     0.433
     """
+    if labels is None:
+        raise TypeError("forecast needs labels: the predicted class of each row")
     if cost is None:
         metric = scoring_metric(metric, labels)
+    scores = p
+    if mean is not None:
+        means = read_means(p, mean, reference, classes, logits=logits)
+        p, reference, classes, scores = means.p, means.reference, means.classes, mean
+    elif p is None:
+        raise TypeError(
+            "forecast needs p, the class probabilities of the rows, or mean"
+        )
     batch, found = read_call(
         p,
         metric,
@@ -239,7 +251,7 @@ def forecast(
         logits=logits,
         reference=reference,
     )
-    predicted, _ = predicted_labels(labels, p, logits=logits)
+    predicted, _ = predicted_labels(labels, scores, logits=logits)
     codes = codes_of(predicted, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known=known)
 

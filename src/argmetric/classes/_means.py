@@ -89,6 +89,7 @@ class MeanCall(NamedTuple):
     """A call with means, as one with class probabilities."""
 
     mean: Floats
+    known: Floats  # means of the labelled rows
     p: Floats
     reference: Any
     classes: list[Any]
@@ -161,7 +162,7 @@ def read_means(
     low, high = min(values[0], known.min()), max(values[-1], known.max())
     scores = MeanScores(values, spread, float(low), float(high))
     pair = None if reference is None else (array, scores.scores(known))
-    return MeanCall(m, scores.scores(m), pair, list(names), scores)
+    return MeanCall(m, known, scores.scores(m), pair, list(names), scores)
 
 
 def check_means(mean: ArrayLike, name: str) -> Floats:

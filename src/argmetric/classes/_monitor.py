@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from argmetric._ground.labels import predicted_labels, scoring_metric
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
+    ClassTuple,
     Floats,
     Frame,
     LabelsLike,
@@ -32,6 +33,7 @@ from argmetric._monitor import (
 from argmetric.classes._calibrate import resolve_calibrator
 from argmetric.classes._calibrators import log_softmax
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
+from argmetric.classes._means import MeanScores, check_means, read_means
 from argmetric.classes._monitor_period import (
     ClassPeriod,
     ClassWatch,
@@ -55,10 +57,11 @@ UNSEEN = (
 
 
 def monitor(
-    p: ArrayLike,
+    p: ArrayLike | None = None,
     labels: LabelsLike | None = None,
     metric: MetricLike | None = None,
     *,
+    mean: ArrayLike | None = None,
     reference: ReferenceLike,
     time: ArrayLike | None = None,
     every: str | int | None = None,
@@ -88,11 +91,14 @@ def monitor(
         Probabilities of the classes, as the model gave them.
     labels : array-like, MultiClassRule, ClassReviewRule or ClassDecision, optional
         Predicted classes of the rows, the rule that predicts them, or a decision; by
-        default the most probable class.
+        default the most probable class; of means the nearest.
     metric : str, Metric, ClassMetric or callable, optional
         As for `forecast` of classes; by default that of the rule, or "f1".
-    reference : (y, p)
-        Labels and probabilities of rows that the model was not trained on.
+    mean : array-like, optional
+        In place of p, as for `decide`: what a regression predicts for each row. A rule
+        then has cuts.
+    reference : (y, p) or (y, mean)
+        Labels and probabilities, or means, of rows that the model was not trained on.
     time : array-like, optional
         Time of every row: dates, times or ISO text, in any order.
     every : str or int, optional
@@ -140,12 +146,13 @@ def monitor(
     if isinstance(labels, ClassReviewRule):
         alone: Any = {"metric": metric, "average": average, "cost": cost}
         alone |= {"zero_division": zero_division, "classes": classes, "logits": logits}
+        alone |= {"mean": None if mean is None else True}
         how: Any = {"time": time, "every": every, "known": known, "shift": shift}
         how |= {"coverage": coverage}
         how["false_alarms"] = check_share(false_alarms, "false_alarms")
         return monitor_review(p, labels, (y, old), alone, how)
-    scores = _probabilities(p, logits, "p")
-    names = class_names(p, scores.shape[1], classes)
+    call = _read_rows(p, mean, (y, old), classes, logits=logits)
+    names = call.classes
     rule = labels if isinstance(labels, MultiClassRule) else None
     if rule is not None and rule.classes != names:
         raise ValueError(f"the rule has the classes {rule.classes}, not {names}")
@@ -153,8 +160,7 @@ def monitor(
         metric = scoring_metric(metric, labels)
     options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
     class_metric = get_class_metric(metric, n_classes=len(names), **options)
-    old = _probabilities(old, logits, "the p of reference=(y, p)")
-    calibrator, code = resolve_calibrator((y, old), names)
+    calibrator, code = resolve_calibrator(call.reference, names)
     assert code is not None
     assert calibrator is not None
     notes = []
@@ -167,8 +173,9 @@ def monitor(
         )
     if rule is None and labels is not None:
         notes.append("the alarm on movement looks at the most probable classes")
-    overlap = Overlap(old[:, 0])
-    overlap.add(scores[:, 0])
+    old, new = (x if x.ndim == 1 else x[:, 0] for x in (call.known, call.passed))
+    overlap = Overlap(old)
+    overlap.add(new)
     if overlap.message:
         warn_user(overlap.message)
     watch = ClassWatch(
@@ -176,7 +183,7 @@ def monitor(
         names,
         calibrator,
         code,
-        old,
+        call.known,
         rule,
         passed=labels is not None and rule is None,
         every=check_every(every, with_time=time is not None),
@@ -184,9 +191,42 @@ def monitor(
         coverage=check_share(coverage, "coverage"),
         false_alarms=check_share(false_alarms, "false_alarms"),
         logits=logits,
+        means=call.means,
     )
     empty = ClassMonitoring(watch, notes=tuple(notes))
-    return empty.add(p, labels if watch.passed else None, time=time, known=known)
+    given: Any = p if mean is None else mean
+    return empty.add(given, labels if watch.passed else None, time=time, known=known)
+
+
+class _Rows(NamedTuple):
+    """Rows to monitor and those of the reference: probabilities, or means."""
+
+    passed: Floats
+    known: Floats
+    classes: ClassTuple
+    reference: tuple[Any, Floats]  # labels and class probabilities
+    means: MeanScores | None = None
+
+
+def _read_rows(
+    p: ArrayLike | None,
+    mean: ArrayLike | None,
+    reference: tuple[ArrayLike, ArrayLike],
+    classes: ClassNames | None,
+    *,
+    logits: bool,
+) -> _Rows:
+    if mean is not None:
+        call = read_means(p, mean, reference, classes, logits=logits)
+        names, pair = tuple(call.classes), call.reference
+        return _Rows(call.mean, call.known, names, pair, call.scores)
+    if p is None:
+        raise TypeError("monitor needs p, the class probabilities of the rows, or mean")
+    scores = _probabilities(p, logits, "p")
+    names = class_names(p, scores.shape[1], classes)
+    y, old = reference
+    old = _probabilities(old, logits, "the p of reference=(y, p)")
+    return _Rows(scores, old, names, (y, old))
 
 
 def _probabilities(p: ArrayLike, logits: bool, name: str) -> Floats:
@@ -248,7 +288,8 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         Parameters
         ----------
         p, time, known
-            As for `monitor`; all rows of a period at once.
+            As for `monitor`, predicted means in place of p where these were passed;
+            all rows of a period at once.
         labels : array-like, optional
             Labels of the rows, where they were passed to `monitor`.
 
@@ -258,12 +299,15 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
             With the new periods after those that it had.
         """
         watch = self.watch
-        scores = _probabilities(p, watch.logits, "p")
-        n, count = scores.shape
+        if watch.means is None:
+            scores = _probabilities(p, watch.logits, "p")
+        else:
+            scores = check_means(p, "mean")
+        n, count = len(scores), len(watch.classes)
         if not n:
             raise ValueError("p is empty: there is no row to add")
-        if count != len(watch.classes):
-            raise ValueError(f"p must have {len(watch.classes)} columns, not {count}")
+        if watch.means is None and count != scores.shape[1]:
+            raise ValueError(f"p must have {count} columns, not {scores.shape[1]}")
         if (labels is None) == watch.passed:
             raise ValueError(
                 "labels are needed: they were passed before"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,6 +29,7 @@ from argmetric._monitor import (
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
+from argmetric.classes._means import MeanScores
 from argmetric.classes._monitor_distribution import PeriodDistribution, actual_score
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassMetric, class_metric_from_dict
@@ -156,7 +157,7 @@ class ClassWatch:
     classes: ClassTuple
     calibrator: Calibrator  # fitted to the reference
     code: Integers  # column of the class of each row of the reference
-    p: Floats  # its probabilities
+    p: Floats  # its probabilities, or the predicted means
     rule: MultiClassRule | None  # None: the most probable class, or labels are passed
     passed: bool  # whether labels are passed
     every: Every
@@ -164,6 +165,7 @@ class ClassWatch:
     coverage: float
     false_alarms: float
     logits: bool = False
+    means: MeanScores | None = None  # where means are passed in place of p
 
     floor: ClassVar[None] = None
 
@@ -174,16 +176,20 @@ class ClassWatch:
     @cached_property
     def reference_q(self) -> Floats:
         """Calibrated probabilities of the reference."""
-        return np.asarray(self.calibrator.apply(self.p))
+        return np.asarray(self.calibrator.apply(self.scores(self.p)))
 
     @cached_property
     def prevalences(self) -> Floats:
         return np.bincount(self.code, minlength=len(self.classes)) / self.code.size
 
+    def scores(self, p: Floats) -> Floats:
+        """Return class probabilities (n_rows, n_classes): means become some."""
+        return p if self.means is None else self.means.scores(p)
+
     def predicts(self, p: Floats) -> Integers:
         """Return labels (n_rows,) by the rule, or else the most probable class."""
         if self.rule is None:
-            return np.asarray(p.argmax(axis=1), dtype=np.int64)
+            return np.asarray(self.scores(p).argmax(axis=1), dtype=np.int64)
         return self.rule.predicts(p)
 
     @cached_property
@@ -243,11 +249,12 @@ class ClassWatch:
         ----------
         bounds : tuple of str
             Its start and end.
-        p : ndarray of shape (n_rows, n_classes)
+        p : ndarray of shape (n_rows, n_classes), or means of shape (n_rows,)
         codes, true : ndarray of shape (n_rows,)
             Columns of the labels, and of known classes, which are -1 elsewhere.
         """
-        q = [np.asarray(one.apply(p)) for one in self.calibrators]
+        scores = self.scores(p)
+        q = [np.asarray(one.apply(scores)) for one in self.calibrators]
         distribution = PeriodDistribution(
             q,
             codes,
@@ -284,12 +291,16 @@ class ClassWatch:
 
     def to_dict(self) -> dict[str, object]:
         known = {one.name: getattr(self, one.name) for one in fields(self)}
+        known |= {"means": None if self.means is None else asdict(self.means)}
         return plain(known | {"every": self.every.text})  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ClassWatch:
         """Return the settings that `to_dict` described."""
-        rule, every = values["rule"], values["every"]
+        rule, every, means = values["rule"], values["every"], values.get("means")
+        if means is not None:
+            numbers = np.array(means["values"], dtype=np.float64)
+            means = MeanScores(**(means | {"values": numbers}))
         every = int(every) if every.isdigit() else every or None
         restored = {
             "metric": class_metric_from_dict(values["metric"]),
@@ -299,6 +310,7 @@ class ClassWatch:
             "p": np.array(values["p"], dtype=np.float64),
             "rule": None if rule is None else Rule.from_dict(rule),
             "every": check_every(every, with_time=bool(every)),
+            "means": means,
         }
         return cls(**(values | restored))
 

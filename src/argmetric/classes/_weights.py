@@ -176,6 +176,8 @@ def class_scores(p: ArrayLike, classes: ClassTuple, calibrator: Any = None) -> F
         raise ValueError(
             f"p must have {len(classes)} columns, one per class, not shape "
             f"{scores.shape}"
+            + "; a rule of predicted means is tuned with mean="
+            * (scores.ndim == 1)
         )
     scores = check_scores(scores, "p", logits=False)
     if calibrator is None:

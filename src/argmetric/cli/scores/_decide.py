@@ -292,7 +292,7 @@ def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "missed amount cost_fp rule decision_column threshold coverage known "
+    "mean missed amount cost_fp rule decision_column threshold coverage known "
     f"overdispersion fail_under fail_on report json jobs {pieces.GROUPED}",
     exclusive="decision_column threshold rule",
 )

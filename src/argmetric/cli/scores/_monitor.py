@@ -95,8 +95,8 @@ _OWN = _Rows, _Periods, _Files, opt.OverGroups
 
 
 @command(
-    "score scores one_label logits time by group label late_labels decision_column "
-    "pos_label metric "
+    "score scores one_label mean logits time by group label late_labels "
+    "decision_column pos_label metric "
     "average zero_division rule threshold reference reference_score reference_label "
     "every shift coverage floor false_alarms append output report json format encoding "
     "max_line decimal",
@@ -235,10 +235,13 @@ def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun
             metric = rule.metric
         else:
             metric, _ = layout.metric_of(o, "classes", len(classes))
-        _, *known = layout.read_reference(o, o.scores, reader.columns, rule)
+        named = o.scores or o.mean
+        _, *known = layout.read_reference(o, named, reader.columns, rule)
         p, labels = rows.pop("p"), rows.pop("labels")
         how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
         how |= {"classes": classes, "reference": tuple(known), "every": every}
+        if o.mean is not None:
+            how["mean"], p = p, None
         with naming(io.shown_input(source)):
             decided = rule if labels is None else labels
             found = am.classes.monitor(p, decided, metric, **how)

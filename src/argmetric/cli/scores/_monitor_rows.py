@@ -138,7 +138,9 @@ class RowReader:
         named = {k: v for k, v in o.only(*_NAMED).items() if v is not None}
         taken = [*named.values(), *([] if label is None else [label])]
         found, scores = {}, []
-        if o.one_label:
+        if o.mean is not None:
+            found = {"score": files.named_column(table, o.mean)}
+        elif o.one_label:
             rows = TableRows(table, "classes", None)
             scores = [*rows.matching_columns(o.scores, "--scores").values()]
             self.names |= {"scores": o.scores}
