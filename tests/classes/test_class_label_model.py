@@ -264,3 +264,27 @@ def test_groups_and_known_classes_are_forecast_too(batch):
     some = np.where(np.arange(60) < 40, truth, np.nan)
     half = am.classes.forecast(p, labels, "f1", reference=reference, known=some)
     assert half.std < plain.std
+
+
+def test_kappa_is_forecast_where_the_mode_of_the_model_has_it():
+    """Tables cell by cell: of the mode, and of draws that only say how far."""
+    rng = np.random.default_rng(4)
+    y, p_old, _, p = simulated(rng, 60, 300, count=4)
+    d = am.classes.decide(p, "quadratic_kappa", reference=(y, p_old))
+    metric, batch = d.metric, d._batch
+    held, q = batch.labelled.held_out, batch.p
+    chosen = labels_of_nearest(q, d.codes, held)
+    model = fit_label_model(y, held, chosen, metric)
+    factors = np.concatenate([model.factors_at_mode, model.factors(0)])
+    scores = []
+    for factor in factors:
+        moved = q * factor.T[d.codes]
+        moved /= moved.sum(axis=1, keepdims=True)
+        table = np.stack([moved[d.codes == a].sum(axis=0) for a in range(4)], axis=1)
+        scores.append(float(metric.score(table)))
+    centre, noisy = scores[0], np.mean(scores[1:])
+    assert np.log(factors[1:3]).sum(axis=0) == pytest.approx(2 * np.log(factors[0]))
+    f = d.forecast()
+    assert centre > noisy + 0.005  # what noise in the parameters takes off
+    assert f.mean == pytest.approx(centre, abs=0.004)  # and 300 drawn rows
+    assert f.mean_standard_error < 0.003

@@ -211,8 +211,6 @@ def distribution_over_calibrators(
     """
     from scipy.special import ndtri
 
-    from argmetric.classes.kernels.draws import add_expected
-
     # How the log-odds of true classes (rows) move in rows of a label (columns): costs,
     # disagreements and slopes say it themselves; otherwise it is those of the label.
     count = rows.p.shape[1]
@@ -227,13 +225,8 @@ def distribution_over_calibrators(
     slopes = slopes - slopes.max(axis=0)
     slopes = np.asarray(slopes / max(-float(slopes.min()), 1e-300))
     ladder = np.concatenate([-STEPS[::-1], [0.0], STEPS])
-    # The metric of the expected counts at every level: the mean over groups.
-    factors, means = np.exp(ladder[:, None, None] * slopes), []
-    for first, last in rows.ends:
-        tables = np.zeros_like(factors)
-        add_expected(rows.p, first, last, labels, factors, tables)
-        means.append(metric.score(tables))
-    change = np.asarray(np.nan_to_num(np.mean(means, axis=0)))
+    factors = np.exp(ladder[:, None, None] * slopes)
+    change = score_expected(rows, metric, labels, factors)
     change -= change[STEPS.size]
     change[STEPS.size :] = np.maximum.accumulate(change[STEPS.size :])
     below = change[STEPS.size :: -1]
@@ -244,6 +237,34 @@ def distribution_over_calibrators(
     scores = draw_scores(rows, metric, labels, seed=seed, factors=factors)
     mean_change = float(np.interp(moves, ladder, change).mean())
     return MetricDistribution.from_draws(scores, mean + mean_change)
+
+
+def score_expected(
+    rows: GroupRows, metric: ClassMetric, labels: Integers, factors: Floats
+) -> Floats:
+    """Return the metric of the expected counts at every level: the mean over groups.
+
+    Parameters
+    ----------
+    rows : GroupRows
+    metric : ClassMetric
+    labels : ndarray of shape (n_rows,)
+    factors : ndarray of shape (n_levels, n_classes, n_classes)
+        As for `draw_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_levels,)
+        0 where it is undefined.
+    """
+    from argmetric.classes.kernels.draws import add_expected
+
+    means = []
+    for first, last in rows.ends:
+        tables = np.zeros_like(factors)
+        add_expected(rows.p, first, last, labels, factors, tables)
+        means.append(metric.score(tables))
+    return np.asarray(np.nan_to_num(np.mean(means, axis=0)))
 
 
 def draw_scores(

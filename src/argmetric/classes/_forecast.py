@@ -49,12 +49,14 @@ from argmetric.classes._distributions import (
     distribution_over_calibrators,
     draw_scores,
     exact_distribution,
+    score_expected,
 )
 from argmetric.classes._input import codes_of
 from argmetric.classes._label_model import fit_label_model, labels_of_nearest
 from argmetric.classes._means import read_means
 from argmetric.classes._values import expected_metric
 from argmetric.metrics import (
+    ClassAgreement,
     ClassAverage,
     ClassGMean,
     ClassMetric,
@@ -360,14 +362,23 @@ def _forecast_by_label_model(
         chosen = q.argmax(axis=1)
     else:
         chosen = labels_of_nearest(batch.p, codes, q)
-    factors = fit_label_model(labelled.code[used], q, chosen, metric).factors(seed)
+    model = fit_label_model(labelled.code[used], q, chosen, metric)
+    factors = model.factors(seed)
     labels = batch.by_group(codes)
     scores = draw_scores(rows, metric, labels, seed=seed, factors=factors)
+    by_level, mean = scores.reshape(len(factors), -1), None
+    if isinstance(metric, ClassAgreement):
+        # Noise in the parameters lowers these kappas, 2 points with 100 labelled rows,
+        # and real scores are those at the mode: draws are weighted to have this mean
+        levels = np.concatenate([model.factors_at_mode, factors])
+        at = score_expected(rows, metric, labels, levels)
+        by_level = by_level + (at[0] - at[1:, None])
+        mean = float(by_level.mean())
     # Pairs of opposite factors are independent; one may be undefined in every draw
-    pairs = np.ma.masked_invalid(scores.reshape(len(factors) // 2, -1)).mean(axis=1)
+    pairs = np.ma.masked_invalid(by_level.reshape(len(factors) // 2, -1)).mean(axis=1)
     pairs = pairs.compressed()
     error = float(np.std(pairs)) / math.sqrt(max(pairs.size - 1, 1))
-    return MetricDistribution.from_draws(scores), error
+    return MetricDistribution.from_draws(scores, mean), error
 
 
 def _with_known(batch: ClassBatch, p: Floats, true: Integers | None) -> GroupRows:

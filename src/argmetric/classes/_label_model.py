@@ -45,7 +45,15 @@ class LabelModel(NamedTuple):
         z = rng.standard_normal((N_LEVELS // 2, self.mode.size))
         root = np.linalg.cholesky(self.covariance)
         away = WIDER * np.stack([z, -z], axis=1).reshape(N_LEVELS, -1) @ root.T
-        b = np.einsum("acd,kd->kca", self.directions, self.mode + away)
+        return self._factors_at(self.mode + away)
+
+    @property
+    def factors_at_mode(self) -> Floats:
+        """Return e^B at the mode, of shape (1, true class, label)."""
+        return self._factors_at(self.mode[None])
+
+    def _factors_at(self, parameters: Floats) -> Floats:
+        b = np.einsum("acd,kd->kca", self.directions, parameters)
         return np.ascontiguousarray(np.exp(b))
 
 
