@@ -287,6 +287,38 @@ def test_periods_of_means_are_added_saved_and_predicted_by_cuts(tmp_path):
     refuses(ValueError, "mean must be one predicted mean", whole.add, np.eye(5))
 
 
+def test_names_sorted_by_letters_are_refused():
+    y, p, m = sample(60, 3)
+    names = np.array(["low", "medium", "high"])
+    text, z = names[y], names[p.argmax(axis=1)]
+    words = r"is for classes in order.*'high', 'low', 'medium'\): pass classes="
+    kappa, order = {"metric": "quadratic_kappa"}, {"classes": [*names]}
+    frame = pd.DataFrame(p[:, [2, 0, 1]], columns=sorted(names))
+    verbs = am.classes
+    for call, passed, how in (
+        (tune, (text, p, "quadratic_kappa"), {}),
+        (tune, (text,), {"mean": m, **kappa}),
+        (verbs.decide, (frame,), kappa),
+        (verbs.decide, (), {"mean": m, "reference": (text, m), "metric": "f1"}),
+        (verbs.forecast, (frame, text), kappa),
+        (verbs.evaluate, (text, z), kappa),
+    ):
+        refuses(ValueError, words, call, *passed, **how)
+    score = cohen_kappa_score(y, p.argmax(axis=1), weights="quadratic")
+    assert verbs.evaluate(text, z, **kappa, **order) == pytest.approx(score)
+    d = verbs.decide(p, **kappa, **order)
+    assert verbs.evaluate(text, d) == verbs.evaluate(y, verbs.decide(p, **kappa))
+    two = names[[0, 2]][np.minimum(y, 1)]
+    assert verbs.evaluate(two, two[::-1], **kappa) == pytest.approx(
+        cohen_kappa_score(two, two[::-1])
+    )
+    wide = {"mean": y, "reference": (m, y), **kappa}
+    refuses(ValueError, "are labels and means swapped", verbs.decide, **wide)
+    words = "quadratic_kappa is for rows of one of several classes in order: use"
+    refuses(ValueError, words, am.decide, p[:, 1], "quadratic_kappa")
+    refuses(ValueError, words, am.tune, y > 0, p[:, 1], "quadratic_kappa")
+
+
 def test_means_are_refused_where_probabilities_are_needed():
     y, p, m = sample(30, 3)
     for verb, rest in (("evaluate", y), ("calibrate", p), ("check", p)):

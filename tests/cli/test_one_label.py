@@ -249,11 +249,14 @@ def test_grades_by_probabilities_and_by_means(run, answer):
 def test_means_need_labels_that_are_numbers(run):
     ordered("val.csv", 0)
     Path("text.csv").write_text("m,grade\n0.2,low\n1.1,high\n")
+    Path("done.csv").write_text("pred,grade\nlow,low\nhigh,mid\nmid,high\n")
     ask = "--one-label", "--label", "grade", "--mean", "m"
+    kappa = "--one-label", "--label", "grade", "--metric", "quadratic_kappa"
     for words_of, text in (
         (("decide", "val.csv", *ask), "--mean needs labelled rows, which show how far"),
         (("tune", "val.csv", *ask[1:]), "--mean goes with --one-label: pass it too"),
         (("tune", "val.csv", *ask, "--scores", "p_*"), "takes the place of --scores"),
+        (("evaluate", "done.csv", *kappa), "'high', 'low', 'mid'): pass their columns"),
         (("tune", "text.csv", *ask), "column 'grade' has text, and --mean is for clas"),
     ):
         found = run(*words_of)

@@ -46,7 +46,13 @@ from argmetric.classes._input import (
     class_names,
 )
 from argmetric.classes._means import MeanScores
-from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
+from argmetric.metrics import (
+    ClassAverage,
+    ClassMetric,
+    MetricLike,
+    check_order,
+    get_class_metric,
+)
 
 METHODS = ("matrix", "temperature")
 ROUNDS = 2000  # most of them, of estimated prevalences
@@ -461,6 +467,8 @@ def read_call(
 ) -> tuple[ClassBatch, ClassMetric]:
     """Return the rows and the metric of a call; `how` is for `read_batch`."""
     batch = read_batch(p, **how)
+    if how.get("classes") is None:
+        check_order(metric, batch.classes)
     options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
     return batch, get_class_metric(metric, n_classes=len(batch.classes), **options)
 

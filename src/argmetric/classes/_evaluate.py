@@ -54,7 +54,9 @@ from argmetric.metrics import (
     ClassMetric,
     ClassRatio,
     MetricLike,
+    check_order,
     get_class_metric,
+    ordinal_kappa,
 )
 
 if TYPE_CHECKING:
@@ -231,7 +233,8 @@ def evaluate(
     metric : str, Metric or callable, optional
         Metric, as for `decide`; by default the metric of a decision, or "f1".
     classes : sequence, optional
-        The classes; by default all labels that occur.
+        The classes; by default all labels that occur. Kappas of classes in order take
+        those of a decision.
     groups, average, zero_division, cost
         As for `decide`.
     sample_weight : array-like, optional
@@ -259,10 +262,13 @@ def evaluate(
     check_length(predicted, "labels", actual.size, "y")
     if actual.size == 0:
         raise ValueError("y has no rows: there is nothing to score")
+    if classes is None and ordinal_kappa(metric) is not None:
+        classes = getattr(labels, "classes", None)  # of a decision, in their order
     if classes is None:
         refuse_missing(actual, "y")
         refuse_missing(predicted, "labels")
         names = _classes_of(actual, predicted)
+        check_order(metric, names)
     else:
         names = given_classes(classes)
     count = len(names)

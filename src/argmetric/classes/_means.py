@@ -27,6 +27,7 @@ from argmetric._ground.types import (
 from argmetric._ground.validation import check_length, check_weight, to_floats
 from argmetric.classes._calibrators import log_softmax
 from argmetric.classes._input import codes_of, given_classes
+from argmetric.metrics import check_order
 
 LEAST_SPREAD = 0.25  # of the least step between classes: means without errors
 POINTS = 1025  # at which labels of a rule are compared to find its cuts
@@ -146,6 +147,13 @@ def read_means(
     )
     if classes is None:
         names: ClassTuple = tuple(sorted(map(plain_label, distinct(array))))
+        check_order("quadratic_kappa", names)
+        whole = (known == np.rint(known)).all()
+        if whole and any(one % 1 for one in names if isinstance(one, float)):
+            raise ValueError(
+                f"{name} has fractions and its means are whole numbers: are labels and "
+                "means swapped? Else pass classes="
+            )
     else:
         names = given_classes(classes)
     if known.size == 0 or len(names) < 2:

@@ -57,6 +57,7 @@ from argmetric.metrics import (
     CustomMetric,
     Metric,
     MetricLike,
+    check_order,
     get_class_metric,
     get_metric,
     ordinal_kappa,
@@ -205,9 +206,7 @@ def tune(
         mapped = _calibrated_rows(rows, calibrator)
         found = tune_review(mapped.p, rows.true, names, floors, **how)
         return replace(found, calibrator=calibrator)
-    for one in metrics:
-        if isinstance(one, Metric):
-            require_defined(one, rows.true.size)
+    _check_metrics(metrics, names, rows.true.size, in_order=classes is not None)
     goals = _goals_of(metrics, cost, len(names), absent_count=zero_division is not None)
     limits = {"max_per_class": max_per_class, "min_recall": min_recall}
     by_support = average == "weighted"
@@ -226,6 +225,21 @@ def tune(
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return rules
     return next(iter(rules.values()))
+
+
+def _check_metrics(
+    metrics: list[Metric | ClassAgreement],
+    names: ClassTuple,
+    n_rows: int,
+    *,
+    in_order: bool,
+) -> None:
+    """Refuse metrics that these rows leave undefined, and classes in no order."""
+    for one in metrics:
+        if isinstance(one, Metric):
+            require_defined(one, n_rows)
+        elif not in_order:
+            check_order(_key(one), names)
 
 
 def _calibrated_rows(rows: ClassRows, calibrator: Calibrator | None) -> ClassRows:

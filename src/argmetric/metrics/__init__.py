@@ -21,6 +21,7 @@ from argmetric.metrics._classes import ClassGain as ClassGain
 from argmetric.metrics._classes import ClassGMean as ClassGMean
 from argmetric.metrics._classes import ClassMetric as ClassMetric
 from argmetric.metrics._classes import ClassRatio as ClassRatio
+from argmetric.metrics._classes import check_order as check_order
 from argmetric.metrics._classes import class_metric_from_dict as class_metric_from_dict
 from argmetric.metrics._classes import get_class_metric as get_class_metric
 from argmetric.metrics._classes import ordinal_kappa as ordinal_kappa

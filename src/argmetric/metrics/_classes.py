@@ -7,7 +7,7 @@ tp_c is on the diagonal, k_c is the column sum, t_c the row sum, n the sum of al
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
@@ -378,6 +378,23 @@ def ordinal_kappa(metric: object) -> ClassAgreement | None:
 
 
 _ORDINAL = {"linear_kappa": 1, "quadratic_kappa": 2}
+
+
+def check_order(
+    metric: object,
+    classes: Sequence[Any],
+    way_out: str = "pass classes=, the classes in their order",
+) -> None:
+    """Refuse three or more names that are sorted by letters, for classes in order."""
+    found = ordinal_kappa(metric)
+    if found is None or len(classes) < 3 or not isinstance(classes[0], str):
+        return
+    if list(classes) == sorted(classes):
+        name = metric if isinstance(metric, str) else found.name
+        raise ValueError(
+            f"{name} is for classes in order, and names are sorted by letters "
+            f"({', '.join(map(shown, classes[:3]))}): {way_out}"
+        )
 
 
 def _absent(value: float) -> float:

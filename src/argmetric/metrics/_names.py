@@ -254,6 +254,11 @@ def _from_name(name: str) -> Metric:
         return FBeta(float(beta[1]))
     if (added := _of_plugin(key)) is not None:
         return added
+    if key in ("linear_kappa", "quadratic_kappa"):
+        raise ValueError(
+            f"{key} is for rows of one of several classes in order: use "
+            "argmetric.classes, or --one-label; for two classes it is kappa"
+        )
     refuse_foreign_name(name)
     import difflib  # for what is misspelt alone
 

@@ -39,7 +39,13 @@ from argmetric.classes import (
 )
 from argmetric.classes import evaluate as evaluate_classes
 from argmetric.classes import tune as tune_classes
-from argmetric.metrics import ClassAgreement, Metric, get_metric, ordinal_kappa
+from argmetric.metrics import (
+    ClassAgreement,
+    Metric,
+    check_order,
+    get_metric,
+    ordinal_kappa,
+)
 from argmetric.train._folds import (
     HeldOut,
     Problem,
@@ -238,11 +244,7 @@ def _check_order(name: object, classes: AnyArray) -> None:
     """Refuse classes that are two, or names: sorted, they are in no order."""
     if classes.size == 2:
         raise ValueError(f"{name} of two classes is kappa: pass metric='kappa'")
-    if classes.dtype.kind not in "iuf":
-        raise ValueError(
-            f"{name} is for classes in order, and names are sorted by letters "
-            f"({', '.join(map(shown, classes[:3]))}): pass y as numbers from 0 on"
-        )
+    check_order(name, classes.tolist(), "pass y as numbers from 0 on")
 
 
 def route_params(

@@ -25,7 +25,7 @@ from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, naming, with_flags
 from argmetric.cli._report import progress
 from argmetric.cli.scores import _rows as load
-from argmetric.metrics import Utility, with_missed
+from argmetric.metrics import Utility, check_order, with_missed
 from argmetric.scale import files
 
 Way = Literal["one", "wide", "classes"]
@@ -293,6 +293,9 @@ class TableRows:
             label = load.find_label(table, o.label, taken=[decision, o.group])
             coded = [files.class_names(table, one)[1] for one in (label, decision)]
             names = load.as_classes(list(dict.fromkeys([*coded[0], *coded[1]])))
+            way_out = "pass their columns in order, --scores 'p_*', or write numbers"
+            with naming(table.source):
+                check_order(self.metric, sorted(names), way_out)
             self.columns = dict.fromkeys(map(str, sorted(names)), "")
 
     def _classes_of(self, o: Arguments) -> list[Any]:
