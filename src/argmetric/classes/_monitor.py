@@ -150,7 +150,7 @@ def monitor(
         how: Any = {"time": time, "every": every, "known": known, "shift": shift}
         how |= {"coverage": coverage}
         how["false_alarms"] = check_share(false_alarms, "false_alarms")
-        return monitor_review(p, labels, (y, old), alone, how)
+        return monitor_review(_require_rows(p, mean), labels, (y, old), alone, how)
     call = _read_rows(p, mean, (y, old), classes, logits=logits)
     names = call.classes
     rule = labels if isinstance(labels, MultiClassRule) else None
@@ -194,8 +194,16 @@ def monitor(
         means=call.means,
     )
     empty = ClassMonitoring(watch, notes=tuple(notes))
-    given: Any = p if mean is None else mean
-    return empty.add(given, labels if watch.passed else None, time=time, known=known)
+    labels = labels if watch.passed else None
+    return empty.add(_require_rows(p, mean), labels, time=time, known=known)
+
+
+def _require_rows(p: ArrayLike | None, mean: ArrayLike | None) -> ArrayLike:
+    """Return what was passed, or refuse that nothing was."""
+    given = p if mean is None else mean
+    if given is None:
+        raise TypeError("monitor needs p, the class probabilities of the rows, or mean")
+    return given
 
 
 class _Rows(NamedTuple):
@@ -220,8 +228,7 @@ def _read_rows(
         call = read_means(p, mean, reference, classes, logits=logits)
         names, pair = tuple(call.classes), call.reference
         return _Rows(call.mean, call.known, names, pair, call.scores)
-    if p is None:
-        raise TypeError("monitor needs p, the class probabilities of the rows, or mean")
+    p = _require_rows(p, None)
     scores = _probabilities(p, logits, "p")
     names = class_names(p, scores.shape[1], classes)
     y, old = reference
