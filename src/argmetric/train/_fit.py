@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import cycle, islice
 from typing import Literal
 
 import numpy as np
@@ -79,6 +79,7 @@ SURVIVORS = 2  # distinct optima of the sample that are refined on all rows
 SAME = 0.02  # optima closer than this, relative to their norm, count as one
 LIKELIHOOD_ITERATIONS = 30
 CURVATURE = 0.1  # typical second derivative of an objective in standardised columns
+SCALES = (1.0, 3.0, 10.0)  # of random starts in turn: steep ones find other optima
 MEMORY = 30  # pairs of L-BFGS: with rare columns, a fifth fewer steps than with 10
 
 
@@ -266,8 +267,8 @@ def _random_starts(
     """Yield the previous solution, if there is one, then random initial values."""
     if previous is not None:
         yield previous
-    while True:
-        phi = rng.standard_normal(scaling.center.size + len(goal.metrics))
+    for scale in cycle(SCALES):
+        phi = scale * rng.standard_normal(scaling.center.size + len(goal.metrics))
         phi[: scaling.center.size] *= scaling.varies
         yield scaling.to_theta(phi)
 
