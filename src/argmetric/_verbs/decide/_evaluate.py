@@ -358,7 +358,7 @@ def _with_missed(
     sample_weight: object,
 ) -> tuple[SegmentCounts, Metric]:
     """Return counts with counted missed positives, or the metric with a rate."""
-    if is_listed(missed):
+    if missed is not None and is_listed(missed):
         if average != "macro" or len(missed) != counted.actual.size:
             raise listed_wrongly(len(missed), counted.actual.size)
         metrics = [with_missed(metric, one) for one in missed]
