@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.types import Floats, Hashes, Integers
-from argmetric.search._searn._decisions import Decisions, best_actions
+from argmetric._ground.types import Hashes, Integers
+from argmetric.search._searn._decisions import best_actions
 from argmetric.search._searn._policy import BeamScores, LearnedPolicy, Mixture, draw
 from argmetric.search._searn._sequences import PreparedInputs, SequenceDecisions
 
@@ -37,7 +37,7 @@ def follow(
     edges = np.array([mixture.initial_weight, np.inf][0 if mixed else 1 :])
     none = np.zeros(len(inputs), dtype=np.int64)
     voters = (features, table), (int(mixed), edges, keys, 1, none)
-    no_rows = np.full_like(inputs.history_rows, -1)
+    no_rows = np.full_like(inputs._index[2], -1)
     lengths, components = np.diff(inputs.starts), mixture.components()
     fold_of = none - 1 if folds is None else folds
     histories = np.zeros_like(none)
@@ -78,72 +78,51 @@ def search(
 
     `keys` and `form` are those of `beam_search`, whose order of equal paths this keeps.
     """
+    n_columns, base = inputs.codes.size, inputs._index[2].shape[0]
     lengths = np.diff(inputs.starts)
     order = np.argsort(-lengths, kind="stable")
-    size = max(1, _MOST_CHILDREN // (width * inputs.codes.size))
+    size = max(1, _MOST_CHILDREN // (width * n_columns))
     chosen = np.full(int(inputs.starts[-1]), -1, dtype=np.int64)
     for first in range(0, order.size, size):
-        rows = order[first : first + size]
-        _search_block(inputs, mixture, keys, rows, chosen, width=width, form=form)
+        rows = order[first : first + size]  # from the longest
+        starts, left = inputs.starts[rows], lengths[rows]
+        # Paths of each sequence, the best first; a total of NaN is no path
+        totals, histories = np.zeros((rows.size, 1)), np.zeros((rows.size, 1), np.int64)
+        back: list[tuple[Integers, Integers]] = []
+        for step in range(left.max(initial=0)):
+            n = np.count_nonzero(left > step)
+            totals, histories = totals[:n], histories[:n]
+            alive = ~np.isnan(totals)
+            states = ((starts[:n] + step)[:, None] * base + histories)[alive]
+            distinct, where = np.unique(states, return_inverse=True)
+            tokens = distinct // base
+            decisions: Any = SequenceDecisions(inputs, tokens, distinct % base)
+            at = np.full(tokens.size, step)
+            draws = None if keys is None else draw(keys[inputs.owners[tokens]], at)
+            scores = mixture._sum_scores(
+                decisions,
+                draws,
+                form,
+                lambda policy, _, part: policy.scorer.scores(part),
+            )
+            every = np.full((tokens.size, n_columns), np.nan)
+            every[decisions.owners, decisions.numbers] = scores
+            by_score = np.argsort(-every, axis=1, kind="stable")[:, :width]
+            children = np.full((*alive.shape, by_score.shape[1]), np.nan)
+            columns = np.zeros(children.shape, dtype=np.int64)
+            columns[alive] = by_score[where]
+            best = np.take_along_axis(every, by_score, axis=1)
+            children[alive] = totals[alive][:, None] + best[where]
+            flat, columns = children.reshape(n, -1), columns.reshape(n, -1)
+            kept = np.argsort(-flat, axis=1, kind="stable")[:, :width]
+            totals, taken = (np.take_along_axis(x, kept, 1) for x in (flat, columns))
+            parents = kept // by_score.shape[1]
+            before = np.take_along_axis(histories, parents, axis=1)
+            histories = inputs.history_after(before, taken)
+            back.append((parents, taken))
+        path = np.zeros(rows.size, dtype=np.int64)
+        for step, (parents, taken) in reversed([*enumerate(back)]):
+            some = np.arange(parents.shape[0])
+            chosen[starts[some] + step] = taken[some, path[some]]
+            path[some] = parents[some, path[some]]
     return chosen
-
-
-def _search_block(
-    inputs: PreparedInputs,
-    mixture: Mixture,
-    keys: Hashes | None,
-    rows: Integers,
-    chosen: Integers,
-    *,
-    width: int,
-    form: BeamScores,
-) -> None:
-    """Set the actions of some sequences, which are sorted from the longest.
-
-    totals, histories : ndarray of shape (n_going, n_paths)
-        Paths of each sequence, the best first; a total of NaN is no path.
-    """
-    starts, lengths = inputs.starts[rows], np.diff(inputs.starts)[rows]
-    totals = np.zeros((rows.size, 1))
-    histories = np.zeros((rows.size, 1), dtype=np.int64)
-    back: list[tuple[Integers, Integers]] = []
-    for step in range(lengths.max(initial=0)):
-        n = np.count_nonzero(lengths > step)
-        totals, histories = totals[:n], histories[:n]
-        alive = ~np.isnan(totals)
-        base = inputs.history_rows.shape[0]
-        states = ((starts[:n] + step)[:, None] * base + histories)[alive]
-        distinct, where = np.unique(states, return_inverse=True)
-        tokens = distinct // base
-        decisions: Any = SequenceDecisions(inputs, tokens, distinct % base)
-        draws = None
-        if keys is not None:
-            draws = draw(keys[inputs.owners[tokens]], np.full(tokens.size, step))
-        scores = mixture._sum_scores(decisions, draws, form, _ask)
-        every = np.full((tokens.size, inputs.codes.size), np.nan)
-        every[decisions.owners, decisions.numbers] = scores
-        by_score = np.argsort(-every, axis=1, kind="stable")[:, :width]
-        k = by_score.shape[1]
-        children = np.full((*alive.shape, k), np.nan)
-        columns = np.zeros(children.shape, dtype=np.int64)
-        columns[alive] = by_score[where]
-        best = np.take_along_axis(every, by_score, axis=1)
-        children[alive] = totals[alive][:, None] + best[where]
-        flat = children.reshape(n, -1)
-        kept = np.argsort(-flat, axis=1, kind="stable")[:, :width]
-        parents = kept // k
-        taken = np.take_along_axis(columns.reshape(n, -1), kept, axis=1)
-        totals = np.take_along_axis(flat, kept, axis=1)
-        before = np.take_along_axis(histories, parents, axis=1)
-        histories = inputs.history_after(before, taken)
-        back.append((parents, taken))
-    path = np.zeros(rows.size, dtype=np.int64)
-    for step in range(len(back) - 1, -1, -1):
-        parents, taken = back[step]
-        some = np.arange(parents.shape[0])
-        chosen[starts[some] + step] = taken[some, path[some]]
-        path[some] = parents[some, path[some]]
-
-
-def _ask(policy: LearnedPolicy, rows: Integers, part: Decisions) -> Floats:
-    return policy.scorer.scores(part)

@@ -350,12 +350,12 @@ class Decoder:
         drawn = self.prediction == "draw" or mixture.deterministic
         keys = make_keys(self.seed, np.arange(len(X)))
         ready = isinstance(X, PreparedInputs) and X.runs(mixture)
+        own = keys if self.prediction == "draw" else None
+        options: dict[str, Any] = {"width": self.beam, "form": self.beam_scores}
         if ready and runs_in_batches(mixture):
             if self.beam == 1 and drawn:
                 return X.outputs(follow(X, mixture, keys)[0])
-            own = keys if self.prediction == "draw" else None
-            form = self.beam_scores
-            return X.outputs(search(X, mixture, own, width=self.beam, form=form))
+            return X.outputs(search(X, mixture, own, **options))
         if ready and drawn:
             logs = self.beam_scores == "log"
             return X.decode(mixture, width=self.beam, logs=logs, keys=keys)
@@ -363,8 +363,6 @@ class Decoder:
             # The way of the roll-in. A beam's probabilities round close scores to ties
             states = run(self.task, mixture, start_walks(self.task, X), keys)
         else:
-            own = keys if self.prediction == "draw" else None
-            options: dict[str, Any] = {"width": self.beam, "form": self.beam_scores}
             states = beam_search(mixture, X, keys=own, **options)
         return [self.task.output(x, s) for x, s in zip(X, states, strict=True)]
 

@@ -47,8 +47,7 @@ def _check(estimator: object) -> None:
             f"{shown(estimator)}"
         )
     if getattr(estimator, "decision_function_shape", "ovr") == "ovo":
-        how = "set decision_function_shape='ovr'"
-        raise ValueError(f"{name} scores pairs of actions, not actions: {how}")
+        raise ValueError(f"{name} scores pairs: set decision_function_shape='ovr'")
     hard = hasattr(estimator, "__sklearn_tags__") and not _classifies(estimator)
     if hard and load_module("sklearn.base").is_classifier(estimator):
         raise TypeError(
@@ -244,8 +243,8 @@ class EstimatorLearner(Shown):
             return classes, None
         regrets = cheapest_regrets(costs, decisions.indptr)
         table = class_table(decisions, classes)
-        most = largest_regrets(regrets, decisions.indptr)[:, None]
-        wanted = np.where(table >= 0, regrets[table], most)
+        wanted = largest_regrets(regrets, decisions.indptr)[:, None]
+        wanted = np.where(table >= 0, regrets[table], wanted)
         model = self._copy()
         if hasattr(model, "__sklearn_tags__"):
             tags = load_module("sklearn.utils").get_tags(model)

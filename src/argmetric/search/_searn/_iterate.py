@@ -199,9 +199,8 @@ def roll_in(
         paths = Paths(policy, seed + 1, 1 if single else n_rollouts, tied, once)
     keys = make_keys(seed, np.arange(len(X)))
     if isinstance(X, PreparedInputs) and X.runs(mixture, paths):
-        met = None
-        if runs_in_batches(mixture):
-            met = follow(X, mixture, keys, folds, X.gold(Y))
+        step_by_step = runs_in_batches(mixture)
+        met = follow(X, mixture, keys, folds, X.gold(Y)) if step_by_step else None
         rolled: tuple[Any, ...] = X.roll_in(mixture, Y, folds, paths, keys, met=met)
     else:
         rolled = _roll_in_python(mixture, data, folds, paths, keys)

@@ -46,7 +46,7 @@ from argmetric.search._searn._learners import (
 from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._sequences import PreparedInputs, words_known
+from argmetric.search._searn._sequences import words_known
 from argmetric.search._searn._spans import prepare_spans
 from argmetric.search._searn._task import Input, Output, Task, check_is_task
 from argmetric.search._searn._tasks_chunks import SpanChunking
@@ -290,9 +290,8 @@ class Searn(Parameters):
         learner, task = self._learner(), self._search_task
         if isinstance(learner, AllPairs | EstimatorLearner | OneAgainstAll):
             # Rollouts ask states one by one, and LOLS keeps those of all iterations
-            plain = X.items if isinstance(X, PreparedInputs) else X
             known = words_known(task) and self.algorithm != "lols"
-            return prepare_spans(task, X) if known else plain
+            return prepare_spans(task, X) if known else [*X]
         # Kernels know no mean of policies, and a table knows chunks only by kernels
         mean = self.prediction == "mean" and isinstance(task, SpanChunking)
         if isinstance(learner, LinearLearner) and learner.hash_bits is None:

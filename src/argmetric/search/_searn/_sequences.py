@@ -57,8 +57,8 @@ def runs_in_batches(mixture: Mixture) -> bool:
 
     Its scorers take any features by arrays.
     """
-    scorers = scorers_of(mixture)
-    return bool(scorers) and all(isinstance(one, StateScorer) for one in scorers)
+    known = [isinstance(one, StateScorer) for one in scorers_of(mixture)]
+    return bool(known) and all(known)
 
 
 class Paths(NamedTuple):
@@ -206,15 +206,10 @@ class PreparedInputs(Sequence[Any]):
         """Return all features of decisions, and the columns."""
         return self._index[0], self.codes
 
-    @property
-    def history_rows(self) -> Integers:
-        """Return the rows of features of each history, -1 where it has fewer."""
-        return self._index[2]
-
     def history_after(self, histories: Integers, columns: Integers) -> Integers:
         """Return histories with one more column each, as `sequences.after_column`."""
         longer = histories * (self.codes.size + 1) + columns + 1
-        return np.asarray(longer % self.history_rows.shape[0])
+        return np.asarray(longer % self._index[2].shape[0])
 
     def gold(self, Y: Sequence[Output]) -> tuple[Integers, ...]:
         """Return right labels and right chunks, as kernels take them."""
