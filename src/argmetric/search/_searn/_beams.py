@@ -349,16 +349,16 @@ class Decoder:
         """Return the output for each input, by a beam or by drawing decisions."""
         drawn = self.prediction == "draw" or mixture.deterministic
         keys = make_keys(self.seed, np.arange(len(X)))
-        ready = isinstance(X, PreparedInputs) and X.runs(mixture)
         own = keys if self.prediction == "draw" else None
         options: dict[str, Any] = {"width": self.beam, "form": self.beam_scores}
-        if ready and runs_in_batches(mixture):
-            if self.beam == 1 and drawn:
-                return X.outputs(follow(X, mixture, keys)[0])
-            return X.outputs(search(X, mixture, own, **options))
-        if ready and drawn:
-            logs = self.beam_scores == "log"
-            return X.decode(mixture, width=self.beam, logs=logs, keys=keys)
+        if isinstance(X, PreparedInputs) and X.runs(mixture):
+            if runs_in_batches(mixture):
+                if self.beam == 1 and drawn:
+                    return X.outputs(follow(X, mixture, keys)[0])
+                return X.outputs(search(X, mixture, own, **options))
+            if drawn:
+                logs = self.beam_scores == "log"
+                return X.decode(mixture, width=self.beam, logs=logs, keys=keys)
         if self.beam == 1 and drawn:
             # The way of the roll-in. A beam's probabilities round close scores to ties
             states = run(self.task, mixture, start_walks(self.task, X), keys)
