@@ -383,6 +383,8 @@ CALLS |= calls(
     r"""
 argmetric.search.LinearLearner: search.LinearLearner(kind="svm", epochs=2, step=0.5,
     target="cheapest", hash_bits=10, quadratic=False)
+argmetric.search.EstimatorLearner: search.EstimatorLearner(
+    estimator=LogisticRegression(), dense=True)
 argmetric.search.Searn: fitted(search.Searn, WORDS, KINDS)(task=SPELLING,
     learner="perceptron", beta=1.0, iterations=1, beam=1, cross_validation=None,
     patience=1, n_rollouts=1, prediction="draw", beam_scores="log", search_width=1,

@@ -325,7 +325,13 @@ class FrankWolfeClassifier(
                     "in folds pass a list of splits as cv"
                 )
             names = np.asarray(check_groups(groups, codes.size, "y"))
-            self.groups_, group = np.unique(names, return_inverse=True)
+            try:
+                self.groups_, group = np.unique(names, return_inverse=True)
+            except TypeError:
+                raise TypeError(
+                    "groups has ids of several types, which cannot be sorted: make "
+                    "them one type first, such as text by astype(str)"
+                ) from None
         make = self._plug_in if self.oracle == "plug-in" else self._refits
         oracle = make(estimator, problem, group)
         self.n_iter_ = len(self._search(oracle, problem).tried)

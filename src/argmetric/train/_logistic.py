@@ -90,9 +90,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         Number of starts. With more than 50,000 rows all run on a stratified sample of
         20,000, and the two best distinct optima go on to all rows.
     init : {"likelihood", "random"}, default="likelihood"
-        Where the search starts: at the maximum-likelihood fit, or at normal values of
-        standard deviation 1, 3 and 10 in turn, in standardised columns.
-        "random" with ``solver="bfgs"`` and ``C=inf`` is the training of Jansche (2005).
+        Starts at the maximum-likelihood fit, or at N(0, s²), s = 1, 3, 10 in turn.
+        "random", "bfgs" and C=inf are the training of Jansche (2005).
     solver : {"lbfgs", "bfgs"}, default="lbfgs"
         The optimiser. "bfgs" keeps a full matrix, for at most 5,000 columns.
     class_weight : dict or "balanced", optional

@@ -109,7 +109,7 @@ def search(
             every[decisions.owners, decisions.numbers] = scores
             by_score = np.argsort(-every, axis=1, kind="stable")[:, :width]
             children = np.full((*alive.shape, by_score.shape[1]), np.nan)
-            columns = np.zeros(children.shape, dtype=np.int64)
+            columns: Any = np.zeros(children.shape, dtype=np.int64)
             columns[alive] = by_score[where]
             best = np.take_along_axis(every, by_score, axis=1)
             children[alive] = totals[alive][:, None] + best[where]

@@ -142,17 +142,15 @@ class Searn(Parameters):
     task : Task
         The problem.
     learner : {"logistic", "perceptron", "svm"}, learner or estimator
-        `LinearLearner` of this kind, by default "logistic", with the task's `target`; a
-        classifier or regressor of any library (see `EstimatorLearner`); or any object
-        with `fit(decisions, costs, rng)`: `LinearLearner`, `AllPairs`, `OneAgainstAll`.
+        `LinearLearner` of this kind, by default "logistic"; a classifier or regressor
+        (see `EstimatorLearner`); or any object with `fit(decisions, costs, rng)`.
     costs : {"optimal", "rollout", "tied"}, default="optimal"
         Cost of an action: the loss if the initial policy takes over (exact where the
         task gives costs); the mean loss of `n_rollouts` paths under the current policy;
         the loss of one path, with the same draws for all actions.
     beta : float or "search", default=0.3
         Share of a new classifier. 1 is pure policy iteration: the last classifier
-        alone. "search": the share of least loss on development inputs, largest first
-        (so 1 in the first iteration, where shares change nothing).
+        alone. "search": the share of least loss on development inputs.
     iterations : int or None, default=10
         Number of iterations. None: until T (1 - β)^i, a bound on the probability that
         the initial policy takes any of T decisions, is below 0.05 (Lemma 2).
@@ -171,8 +169,7 @@ class Searn(Parameters):
     prediction : {"draw", "mean"}, default="draw"
         "draw": each decision is taken by one policy, drawn as in training (draws depend
         on `random_state` and the row of X). "mean": the mean of the policies'
-        probabilities decides, without randomness. Training did not learn from the
-        mistakes of this mean, which can do worse if decisions depend on earlier ones;
+        probabilities decides. Training did not learn from the mistakes of this mean:
         compare both on development inputs.
     beam_scores : {"log", "raw"}, default="log"
         The sum that ranks a path: of log probabilities, or of raw scores.
