@@ -389,7 +389,7 @@ logits=True -> tune takes no logits: it takes probabilities
 zero_division=1.0 -> review=True goes without zero_division
 y=Y * 0, classes=[0, 1, 2] -> y has one class
 y=Y[:4], p=P[:4], classes=[0, 1, 2] -> 4 rows prove nothing
-p=np.where(P > 0.999, math.nan, P) -> p has missing values
+p=np.where(P > 0.999, math.nan, P) -> p has NaN at row
 """
 
 

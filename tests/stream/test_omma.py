@@ -337,10 +337,13 @@ def several(n=3000, seed=0):
 @pytest.mark.parametrize("metric", ["f1", "mcc", "quadratic_kappa"])
 def test_the_classifier_of_several_classes(metric):
     X, y, _ = several()
+    order = {"classes": list("abcd")}
     model = OnlineClassifier(metric, learner="sgd")
     labels, p = model.progressive(X, y, return_proba=True)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    assert model.score_ == pytest.approx(float(am.classes.evaluate(y, labels, metric)))
+    assert model.score_ == pytest.approx(
+        float(am.classes.evaluate(y, labels, metric, **order))
+    )
     codes = np.searchsorted(model.classes_, y)
     rule = OMMARule()
     found = rule.run(rule.init_state(metric, n_classes=4), p, codes)
@@ -354,7 +357,7 @@ def test_the_classifier_of_several_classes(metric):
     gains = model.decision_function(X)
     np.testing.assert_array_equal(model.classes_[gains.argmax(axis=1)], predicted)
     assert model.score(X, y) == pytest.approx(
-        float(am.classes.evaluate(y, predicted, metric))
+        float(am.classes.evaluate(y, predicted, metric, **order))
     )
     parts = OnlineClassifier(metric, learner="sgd")
     for i in range(0, 3000, 700):

@@ -299,7 +299,7 @@ def test_three_classes(verb, make):
         said = f"{one.both_names} hold(s)? 0, 1, 2; labels have two values; pass "
         said += " and ".join(f"{x} == 2" for x in one.both_names.split(" and "))
         assert re.search(said, refusal(one.call, y, pred, pos_label=2))
-    if verb in ("MetricClassifier", "OnlineClassifier", "optimal_scorer"):
+    if verb in SEVERAL:
         return  # several classes are theirs
     hint = "" if one.by_order else f" (2 at row {N - 1})"
     said = f"{one.name} holds 0, 1, 2{hint}; labels have two values; pass {one.name} "
@@ -317,6 +317,7 @@ def test_a_positive_label_that_is_not_there(verb):
         assert re.search(said, refusal(one.call, y, pred, pos_label=pos_label))
 
 
+SEVERAL = ("MetricClassifier", "OnlineClassifier", "OnlineThreshold", "optimal_scorer")
 ONE_CLASS = "has one class only: every label is {}; rows of both classes are needed"
 
 
@@ -332,8 +333,9 @@ def test_one_class_only(verb, label):
         return
     if verb == "decide reference":
         label = label == 1  # read once, before the calibrator is fitted
+    said = repr(label).removesuffix(".0")
     told = refusal(one.call, y, PRED)
-    assert re.fullmatch(f"y {ONE_CLASS.format(f'{label!r}(?:.0)?')}", told)
+    assert re.fullmatch(f"y {ONE_CLASS.format(f'{said}(?:.0)?')}", told)
 
 
 @pytest.mark.parametrize("verb", NAMED)

@@ -62,12 +62,16 @@ NOT_KEPT = {
 }
 WITHOUT_PLOT = {
     "Difference": "Comparison draws it over the labels",
+    "ParityMonitoring": "argmetric.report draws its gaps",
+    "ParityPeriod": "argmetric.report draws all periods",
+    "ReviewPeriod": "ReviewMonitoring draws all periods",
     "TaskReport": "sentences, and nothing to draw",
 }
 # What is shown and is no result: parts, models and running scores
 NO_RESULTS = {
     "AllPairs": "an estimator",
     "Costing": "a learner",
+    "EstimatorLearner": "a learner",
     "Expectation": "a mean and its bounds: a number that says how exact it is",
     "Files": "what verbs of many files are called on",
     "FixedRule": "a rule that goes on learning",
