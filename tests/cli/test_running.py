@@ -86,21 +86,17 @@ def thousand(tmp_path):
     return tmp_path
 
 
-def test_a_thousand_rows_are_light_and_quick(thousand):
+def test_a_thousand_rows_are_light(thousand):
     code = """
-import json, resource, sys
+import json, sys
 from argmetric.cli import main
 code = main(["decide", "s.parquet", "-o", "out.parquet"])
 heavy = {"sklearn", "pandas", "scipy.stats", "matplotlib"} & set(sys.modules)
-usage = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps([code, sorted(heavy), usage.ru_utime + usage.ru_stime]))
+print(json.dumps([code, sorted(heavy)]))
 """
     command = [sys.executable, "-c", code]
-    for _ in range(2):  # the first call may fill the cache of compiled kernels
-        done = subprocess.run(command, cwd=thousand, capture_output=True, check=True)
-        exit_code, heavy, seconds = json.loads(done.stdout)
-        assert (exit_code, heavy) == (0, [])
-    assert seconds <= 2.0
+    done = subprocess.run(command, cwd=thousand, capture_output=True, check=True)
+    assert json.loads(done.stdout) == [0, []]
 
 
 def test_only_the_command_that_is_called_is_loaded():

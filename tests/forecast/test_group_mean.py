@@ -18,7 +18,7 @@ from margins import centre_log_odds
 from slow import SLOW
 
 NAN = math.nan
-BLOCKS, CASES = (50 if SLOW else 1), 100
+BLOCKS, CASES = (50, 100) if SLOW else (1, 40)
 NAMES = [
     name
     for name in oracle.NAMES

@@ -9,6 +9,7 @@ import argmetric as am
 from argmetric import scale
 from exported import missing, spark_session
 
+pytestmark = pytest.mark.slow  # of make test-production: clusters take a minute
 OPEN = {"score": "p", "label": "y", "decision_column": "d"}
 
 

@@ -44,7 +44,8 @@ def estimates(metric: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "metric", ["f1", "mcc", pytest.param("recall", marks=pytest.mark.slow)]
+    "metric",
+    ["f1", *(pytest.param(one, marks=pytest.mark.slow) for one in ("mcc", "recall"))],
 )
 def test_estimates_hold_the_score(metric: str) -> None:
     actual = am.evaluate(NEW_Y, NEW_P >= 0.3, metric).score
@@ -62,8 +63,8 @@ def test_estimates_hold_the_score(metric: str) -> None:
     ("case", "gain"),
     [
         ("prevalence 0.1 for 0.25", 0.6),
-        ("covariate shift", 0.55),
-        ("labels changed", 0.4),
+        pytest.param("covariate shift", 0.55, marks=pytest.mark.slow),
+        pytest.param("labels changed", 0.4, marks=pytest.mark.slow),
     ],
 )
 def test_fifty_labels_get_nearer(case: str, gain: float) -> None:

@@ -164,7 +164,7 @@ def test_runs_that_are_killed_at_random_moments_go_on(tmp_path):
     for _ in range(KILLS):
         process = context.Process(target=run_once, args=(folder, output, True))
         process.start()
-        process.join(rng.uniform(0.3, 2.0))
+        process.join(rng.uniform(0.2, 1.2))
         process.kill()
         process.join()
         killed += process.exitcode == -signal.SIGKILL
