@@ -137,6 +137,8 @@ segments: test_groups_are_decided_as_they_are_alone count_and_p_none mark
 segments: test_segments_are_sorted_stably sort_long sort_short
 sequences: test_roll_in_and_costs roll_out walk
 sequences: test_a_whole_fit search_beams
+softmax: test_the_fit_is_the_optimum_of_the_plain_formula divide_rows lower_rows
+    take_residuals
 stream: test_learners_equal_their_twins compress linear_sparse mixture_sparse
 stream_baselines: test_baselines_equal_their_twins baseline_sparse
 summaries: test_grams_of_kept_words_are_counted count_grams

@@ -20,6 +20,7 @@ from argmetric.classes._calibrators import (
     apply_temperature,
     log_softmax,
 )
+from argmetric.classes.kernels.softmax import divide_rows, lower_rows, take_residuals
 
 # Standard deviations and precisions of the normal prior, centred at no change. They
 # were chosen by held-out log-loss and macro-F1 on real models.
@@ -153,12 +154,10 @@ class MatrixLoss:
             z = self.x[part] @ whole + (b - self.centre @ matrix)
         if self.low is not None:
             z += s * self.low[part]
-        z -= z.max(axis=1, keepdims=True)
-        code = self.code[part]
-        true = z[np.arange(code.size), code]
+        true, total = np.empty((2, len(z)))
+        lower_rows(z, self.code[part], true)
         np.exp(z, out=z)
-        total = z.sum(axis=1)
-        z /= total[:, None]
+        divide_rows(z, total)
         return z, np.log(total) - true
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
@@ -168,11 +167,8 @@ class MatrixLoss:
         residuals, of_a, of_s, loss = np.zeros(count), 0.0, 0.0, 0.0
         for part in row_blocks(self.w.size):
             r, losses = self.probabilities(theta, part)
-            w, code = self.w[part], self.code[part]
-            loss += dot(w, losses)
-            r[np.arange(code.size), code] -= 1.0
-            r *= w[:, None]
-            residuals += r.sum(axis=0)
+            loss += dot(self.w[part], losses)
+            take_residuals(r, self.code[part], self.w[part], residuals)
             if self.centre is None:
                 of_a += float(np.vdot(self.x[part], r))
             else:
