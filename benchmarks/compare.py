@@ -13,16 +13,14 @@ are labelled; the models decide about up to NEW others, each by the cut that is 
 the labelled rows or on as many rows apart. The labels of all new rows say what the true
 difference is, in points of the metric. Nothing was chosen on these runs for models with
 scores of their own: constants of the model were fixed before, on seven sets whose names
-were not kept. CHOSEN_ON are seven that may be those, SHOWN are others. How far
-apart the effects of two judged systems may be was chosen on seeds 100 to 119 of
-`run_judge`; earlier versions were looked at on seeds 0 to 39. The section `labelled`
-(compare_parts/labelled.py) measures the mixture priors: they were chosen on splits 0
-and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, one on FRESH. The
-section `kinds` has the accuracy of systems by every kind of judge; the slope and the
-effects of a judge were chosen on its cases of CHOSEN_ON, then looked at on FRESH. In
-the section `sweep` systems of all accuracies are generated; the prior where a judge
-does not tell their predictions apart, and when PPI++ is taken, were chosen on others of
-the kind (parts from 1000 on) and on CHOSEN_ON.
+were not kept. CHOSEN_ON are seven that may be those, SHOWN are others. The section
+`labelled` (compare_parts/labelled.py) measures the mixture priors: they were chosen on
+splits 0 and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, one on
+FRESH. The section `kinds` has the accuracy of systems by every kind of judge; the slope
+and the effects of a judge were chosen on its cases of CHOSEN_ON, then looked at on
+FRESH. In the section `sweep` systems of all accuracies are generated, alone and in
+pairs; the prior where a judge does not tell their predictions apart, and when PPI++ is
+taken, were chosen on others of the kind (parts from 1000 on) and on CHOSEN_ON.
 Cases are lines of the file, which is added to: a case that is there is not run again.
 """
 
@@ -63,7 +61,7 @@ TRAINED, REFERENCE, NEW = 3000, 500, 3900
 BATCH = 25
 SHARES = (0.01, 0.02, 0.05, 0.1)
 TABLES = ("labelled", "kinds", "sweep")
-SECTIONS = ("metrics", "several", "plans", "review", "judges", *TABLES)
+SECTIONS = ("metrics", "several", "plans", "review", *TABLES)
 PER_SET = 3  # pairs of models with their own scores, and as many with a judge
 COVERED = ("within", 0.87, 0.97)
 
@@ -225,33 +223,6 @@ def run_review(case: Case, key: tuple[Any, ...]) -> dict[str, Any]:
     return result
 
 
-def run_judge(seed: int) -> dict[str, Any]:
-    """Two systems, one judge that is a model, 100 labels of people; truth is known."""
-    rng = np.random.default_rng(seed)
-    n, m = 3000, 100
-    x = rng.normal(rng.uniform(-1.5, 0.0), 1.5, n)
-    y = rng.random(n) < 1 / (1 + np.exp(-x))
-    bend, shift, noise = rng.uniform(0.5, 2.5), rng.normal(0.0, 1.0), rng.uniform(0, 1)
-    judged = 1 / (1 + np.exp(-(bend * x + shift + rng.normal(0.0, noise, n))))
-    good = rng.uniform(0.7, 0.9, 2)
-    labels = [np.where(rng.random(n) < one, y, rng.random(n) < 0.3) for one in good]
-    rows = rng.choice(n, m, replace=False)
-    known = np.full(n, np.nan)
-    known[rows] = y[rows]
-    result = {}
-    for metric in ("f1", "mcc"):
-        truth = [float(am.evaluate(y, one, metric)) for one in labels]
-        found = am.compare(judged, labels, metric, known=known)
-        result[metric] = about(found, truth[0] - truth[1])
-        alone = [float(am.evaluate(y[rows], one[rows], metric)) for one in labels]
-        result[f"{metric} people alone"] = alone[0] - alone[1] - truth[0] + truth[1]
-        biased = [float(am.evaluate(judged >= 0.5, one, metric)) for one in labels]
-        result[f"{metric} judge alone"] = biased[0] - biased[1] - truth[0] + truth[1]
-        more = found.add(chosen := found.next_rows(100), y[chosen])
-        result[f"{metric}, 100 more"] = about(more, truth[0] - truth[1])
-    return result
-
-
 def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """All cases, section by section inside of a split: a part is a fair sample."""
     halves = {"fresh": FRESH[1:2]} if quick else HALVES
@@ -267,7 +238,7 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
     for seed in range(1 if quick else labelled.PARTS):
         for judge_ in labelled.JUDGES:
             for right in labelled.RIGHT[-1:] if quick else labelled.RIGHT:
-                yield "sweep", (seed, judge_, right)
+                yield "sweep", (seed, judge_, *right)
     sets = (*SHOWN, *CHOSEN_ON)[: 1 if quick else None]
     for split in range(splits):
         for name in sets:
@@ -277,13 +248,9 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
             yield "several", (name, split)
             yield "plans", (name, split, *pair)
             yield "review", (name, split, ("f1", "mcc")[split % 2], MODELS[split % 3])
-        for seed in range(2 if quick else 20):
-            yield "judges", (20 * split + seed,)
 
 
 def run(section: str, key: tuple[Any, ...], folder: Path) -> dict[str, Any]:
-    if section == "judges":
-        return run_judge(*key)
     if section == "sweep":
         return {"half": "generated", "lines": labelled.run_sweep(*key)}
     if section == "labelled":
@@ -365,19 +332,6 @@ def emit_tables(lines: list[dict[str, Any]]) -> None:
             needed=float(np.median([x["needed"] for x in clear])),
         )
     emit_review(by["review"])
-    for metric in ("f1", "mcc"):
-        for way in (metric, f"{metric}, 100 more"):
-            of_way("judges", by["judges"], way, COVERED)
-        for name in ("people", "judge"):
-            errors = [100 * x[f"{metric} {name} alone"] for x in by["judges"]]
-            if errors:
-                emit(
-                    "judges",
-                    f"{metric}, {name} alone: RMSE",
-                    float(np.sqrt(np.mean(np.square(errors)))),
-                    "points",
-                    n=len(errors),
-                )
 
 
 def emit_review(lines: list[dict[str, Any]]) -> None:

@@ -24,9 +24,10 @@ STEPS = (0, 25, 50, 100, 400)
 BATCH = 25
 RESAMPLES = 400
 Z = 1.6448536269514722  # of a 90 % interval
+PAIRS = (0.9, 0.7), (0.8, 0.75), (0.95, 0.9), (0.6, 0.5)
 # Slopes and noises of generated judges, and how often their systems are right
 JUDGES = {"weak": (0.6, 1.5), "middle": (1.0, 0.7), "strong": (2.0, 0.5)}
-RIGHT = (0.5, 0.7, 0.9, 0.95, 0.98, 0.995)
+RIGHT = *((0.5,), (0.7,), (0.9,), (0.95,), (0.98,), (0.995,)), *PAIRS
 PARTS, SWEPT = 8, (25, 100, 400)
 APART, NEW = slice(500, 1000), slice(1000, None)
 Pool = dict[str, np.ndarray]
@@ -177,32 +178,41 @@ def run_kinds(pool: Pool, key: tuple[Any, ...]) -> list[Line]:
     return lines
 
 
-def run_sweep(part: int, judge: str, right: float) -> list[Line]:
-    """Accuracy of a generated system whose errors no score foretells.
+def run_sweep(part: int, judge: str, *right: float) -> list[Line]:
+    """Scores of generated systems whose errors no score foretells.
 
-    Labels are random but for the number of rows among them where the system is right:
-    it is a quantile of its distribution, another one in each of PARTS.
+    One system: its accuracy. Labels are random but for the number of rows among them
+    where the system is right: it is a quantile of its distribution, another one in each
+    of PARTS. Two systems: their F1 and the difference, with random labels.
     """
-    seed = zlib.crc32(repr((part, judge, right)).encode())
+    seed = zlib.crc32(repr((part, judge, *right)).encode())
     rng, n = np.random.default_rng(seed), 2500
     slope, noise = JUDGES[judge]
     x = rng.normal(-1.0, 2.0, n)
     y = rng.random(n) < 1.0 / (1.0 + np.exp(-x))
-    d = np.where(rng.random(n) < right, y, ~y)
+    d = np.stack([np.where(rng.random(n) < one, y, ~y) for one in right])
     p = 1.0 / (1.0 + np.exp(-slope * x - rng.normal(0.0, noise, n)))
-    hit, miss = (rng.permutation(np.flatnonzero(one)) for one in (d == y, d != y))
-    start, truth = am.compare(p, [d], "accuracy"), hit.size / n
-    lines = []
+    hit, miss = (rng.permutation(np.flatnonzero(one)) for one in (d[0] == y, d[0] != y))
+    both, metric = " and ".join(map(str, right)), ("accuracy", "f1")[len(right) - 1]
+    start, truth, lines = am.compare(p, list(d), metric), values(metric, d, y), []
     for m in SWEPT:
         k = int(hypergeom(n, hit.size, m).ppf((part + 0.5) / PARTS))
         rows = np.concatenate([hit[:k], miss[: m - k]])
+        if len(right) > 1:
+            rows = rng.permutation(n)[:m]
         found = start.add(rows, y[rows])
-        ways = {"random": (found.mean, found.interval)}
-        ways["PPI++"] = ppi("accuracy", d, y, p, rows)
-        alone = bootstrap("accuracy", d[None, rows], y[rows], np.ones(1))
-        ways["people, bootstrap"] = alone
-        what = f"right {right}"
-        lines += [measured(way, m, what, truth, one) for way, one in ways.items()]
+        each = np.eye(len(right)), found.scores().values()
+        for contrast, one, name in zip(*each, right, strict=True):
+            ways = {"random": one, "PPI++": ppi(metric, contrast @ d > 0, y, p, rows)}
+            ways["people, bootstrap"] = bootstrap(metric, d[:, rows], y[rows], contrast)
+            what = f"right {both}: {metric} of {name}", contrast @ truth
+            lines += [measured(way, m, *what, two) for way, two in ways.items()]
+        if len(right) > 1:
+            contrast, gap = np.array([1.0, -1.0]), (found.mean, found.interval)
+            alone = bootstrap(metric, d[:, rows], y[rows], contrast)
+            ways = {"random": gap, "people, bootstrap": alone}
+            what = f"right {both}: difference of f1", contrast @ truth
+            lines += [measured(way, m, *what, two) for way, two in ways.items()]
     return lines
 
 

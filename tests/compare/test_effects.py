@@ -373,7 +373,7 @@ def test_intervals_by_a_judge_hold(case: Any, metric: str, count: int) -> None:
 
 def test_two_systems_and_a_judge_beside_people_alone() -> None:
     held, errors, alone = judged_errors(24, TWO, "f1", 150)
-    assert sum(held[:10]) >= 8
+    assert sum(held) >= 21
     assert np.abs(errors).mean() < np.abs(alone).mean()
 
 

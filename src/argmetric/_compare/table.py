@@ -14,17 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from argmetric._compare.design import LabelledRows, label_weights, moved_onto_labels
-from argmetric._compare.effects import (
-    AS_REFERENCE,
-    JUDGED,
-    OWN,
-    RAW,
-    EffectsModel,
-    LabelledBins,
-    Prior,
-    one_system,
-)
+from argmetric._compare import design, effects
 from argmetric._compare.joint import JointCalibrator, bins_along
 from argmetric._compare.strata import allocation, drawn_rows, moves_of, strata_of
 from argmetric._forecast.draws import COUNTS, DRAWS, draw_counts
@@ -131,9 +121,18 @@ class PatternTable:
 
     @property
     def score_range(self) -> tuple[Floats, Floats]:
-        """Lowest and highest score of each model; infinite where one is undefined."""
-        k, n = self.n_predicted, float(self.y.size)
-        ends = [self.metric.value(tp, k, t, n) for tp, t in ((0.0 * k, n - k), (k, k))]
+        """Lowest and highest score of each model; infinite where one is undefined.
+
+        Without a label all rows are predicted wrong, or right.
+        """
+        k, n, known = self.n_predicted, float(self.y.size), self.is_labelled
+        called = self.decisions[:, self.pattern[known]] * 1.0
+        tp, t = called @ self.y[known], self.y[known].sum()
+        hit = k - called.sum(axis=1)  # if all rows without a label are right
+        ends = [
+            self.metric.value(tp + one, k, t + one + other, n)
+            for one, other in ((0.0 * k, n - known.sum() - hit), (hit, 0.0))
+        ]
         low, high = np.minimum(*ends), np.maximum(*ends)
         return np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf)
 
@@ -143,13 +142,17 @@ class PatternTable:
         return ~np.isnan(self.y)
 
     @property
-    def prior(self) -> Prior:
+    def prior(self) -> effects.Prior:
         """Return the prior of the errors that the probabilities may have."""
         if not self.is_labelled.any():
-            return AS_REFERENCE
+            return effects.AS_REFERENCE
         if not self.judged:
-            return RAW if self.raw else OWN
-        return JUDGED if len(self.decisions) > 1 else one_system(self._area)
+            return effects.RAW if self.raw else effects.OWN
+        return (
+            effects.JUDGED
+            if len(self.decisions) > 1
+            else effects.one_system(self._area)
+        )
 
     @cached_property
     def _area(self) -> float:
@@ -218,11 +221,8 @@ class PatternTable:
     @cached_property
     def _mean_probability(self) -> Floats:
         """Mean probability of every stratum."""
-        sums = (
-            np.bincount(self.member, x)
-            for x in (self.probability * self.size, self.size)
-        )
-        return np.asarray(np.divide(*sums))
+        expected = np.bincount(self.member, self.probability * self.size)
+        return np.asarray(expected / np.bincount(self.member, self.size))
 
     def _weights(self, contrasts: Floats) -> Floats:
         """Return Neyman's weights of the strata, from the rates estimated so far."""
@@ -260,19 +260,30 @@ class PatternTable:
         tp = np.einsum("mp,rpd->mrd", called, positives)
         k, t, n = self.n_predicted, positives.sum(axis=1), float(self.y.size)
         drawn = self.metric.value(tp, k[:, None, None], t, n).reshape(len(called), -1)
-        labels = int(self.is_labelled.sum())
-        alone = self.judged and len(called) == 1 and self.metric.name == "accuracy"
-        return self._beside_labels(drawn) if alone and 1 < labels < n else drawn
+        if self.judged and 1 < self.is_labelled.sum() < n and np.isfinite(drawn).all():
+            drawn = self._beside_labels(drawn, positives.mean(axis=(0, 2)))
+        return drawn
 
-    def _beside_labels(self, drawn: Floats) -> Floats:
-        """Move a part of the draws of one system's accuracy onto PPI++."""
-        at, called = self.bin[self.is_labelled], self.decisions[0, self.group]
-        right = self.y[self.is_labelled] == called[at]
+    def _beside_labels(self, drawn: Floats, positives: Floats) -> Floats:
+        """Move a part of the draws of each score onto PPI++.
+
+        positives : (patterns) expected number
+        """
+        at, n = self.bin[self.is_labelled], float(self.y.size)
         total, labels, _ = self._labels_in(self.member)
-        weight = label_weights(total, labels, self.member[at])
-        judged = np.where(called, self.probability, 1.0 - self.probability)
-        rows = LabelledRows(right, at, weight, judged, self.size)
-        return moved_onto_labels(drawn[0], rows)[None]
+        weight = design.label_weights(total, labels, self.member[at])
+        rate = (positives / np.bincount(self.pattern))[self.group]
+        bins = self.probability, rate, self.size
+        rows = design.LabelledRows(at, self.y[self.is_labelled], weight, *bins)
+        moved = []
+        for called, k, one, *ends in zip(
+            self.decisions, self.n_predicted, drawn, *self.score_range, strict=True
+        ):
+            counts = called @ positives, k, positives.sum(), n
+            influence = design.row_influence(self.metric, *counts)
+            of_bins = influence[1 * called[self.group]]
+            moved.append(design.moved_onto_labels(one, rows, of_bins, ends))
+        return np.stack(moved)
 
     def probability_draws(self) -> Floats:
         """Return (bins, draws) probabilities of a positive."""
@@ -281,17 +292,10 @@ class PatternTable:
             return from_log_odds(self.odds[:1].T)[0]
         member = self.member if learnt else self.group
         _, labels, positives = self._labels_in(member)
-        bins = LabelledBins(
-            odds=self.odds,
-            rows=self.size,
-            pattern=self.group,
-            stratum=member,
-            decisions=self.decisions,
-            labels=labels,
-            positives=positives,
-        )
+        rows = self.odds, self.size, self.group, member, self.decisions
+        bins = effects.LabelledBins(*rows, labels, positives)
         rng = np.random.default_rng(0)
-        return EffectsModel(bins, self.prior).probability_draws(rng)
+        return effects.EffectsModel(bins, self.prior).probability_draws(rng)
 
     def _means_over_groups(
         self, groups: ScoredGroups, p: Floats, rng: np.random.Generator
@@ -336,6 +340,9 @@ class PatternTable:
         square = self.size * self.influence(contrasts) ** 2
         square = np.bincount(self.member, square) / total
         effect = EFFECT_UNVERIFIED if self.raw or self.judged else EFFECT
-        kappa, left = 1.0 / ((OWN.spread**2 + 2 * effect**2) * v), total - labels
+        kappa, left = (
+            1.0 / ((effects.OWN.spread**2 + 2 * effect**2) * v),
+            total - labels,
+        )
         whole = square * (left**2 * v / (kappa + labels) + left * v)
         return float(np.sqrt(whole.sum()))
