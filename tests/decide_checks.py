@@ -135,6 +135,6 @@ def curve_by_pmfs(p, metric):
         weights = hits[k][:, None] * misses[m - k]
         defined = ~np.isnan(value)
         mass = weights[defined].sum()
-        if mass > 1e-300:
+        if mass > 0.0:
             curve[k] = (weights[defined] * value[defined]).sum() / mass
     return curve
