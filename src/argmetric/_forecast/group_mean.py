@@ -43,7 +43,7 @@ MAX_EXACT_GROUPS = 16  # up to this many uncertain groups are convolved exactly
 MIN_COUNT_STD, MAX_COUNT_CV = 3.0, 0.03
 MIN_EXPECTED_UNDEFINED = 1e-9  # expected undefined groups below which N is constant
 # From this many group ranges per standard deviation on, a ratio has the distribution of
-# its numerator, shifted and scaled: probabilities are off by .0015 at most.
+# its numerator, bent, shifted and scaled: ends of intervals are off by .005 of them.
 MIN_RATIO_RANGES = 1.5
 MIN_ATOM_PROBABILITY = 0.01  # an atom this likely stands out of a smooth distribution
 MAX_BINS = 1 << 14  # bins of a sum
@@ -169,7 +169,9 @@ def _approximate_distribution(uncertain: UncertainGroups) -> ScorePMF:
     n_bins = _choose_n_bins(width, std, max_bins, lattice_size)
     grid = GroupGrid(width / n_bins, n_bins + 1, fill_value=mean)
     distribution = _distribution_with_fill(uncertain, moments, grid)
-    return distribution if lattice_size else _match_if_smooth(moments, distribution)
+    if lattice_size is not None:
+        return distribution
+    return _match_if_smooth(moments, distribution, of_sum=True)
 
 
 def _distribution_with_fill(
@@ -204,7 +206,7 @@ def _distribution_by_count(
             atoms, total.min_count + uncertain.n_fixed
         )
     ]
-    return _match_if_smooth(moments, ScorePMF.from_atoms(parts))
+    return _match_if_smooth(moments, ScorePMF.from_atoms(parts), of_sum=False)
 
 
 def _interpolate_if_smooth(moments: MeanMoments, mass: Floats) -> ScorePMF | None:
@@ -223,10 +225,13 @@ def _interpolate_if_smooth(moments: MeanMoments, mass: Floats) -> ScorePMF | Non
     return moments.match_moments(np.arange(float(fine.size)), fine / fine.sum())
 
 
-def _match_if_smooth(moments: MeanMoments, distribution: ScorePMF) -> ScorePMF:
+def _match_if_smooth(
+    moments: MeanMoments, distribution: ScorePMF, *, of_sum: bool
+) -> ScorePMF:
     """Match the moments of the ratio, unless an atom is likely: its value is exact."""
-    if distribution.probabilities.max() < MIN_ATOM_PROBABILITY:
-        return moments.match_moments(distribution.values, distribution.probabilities)
+    values, probabilities = distribution.values, distribution.probabilities
+    if probabilities.max() < MIN_ATOM_PROBABILITY:
+        return moments.match_moments(values, probabilities, of_sum=of_sum)
     return replace(distribution, p_undefined=moments.p_undefined)
 
 

@@ -232,6 +232,8 @@ class PartialMoments:
     variance, third_cumulant : float
         Of Σ (value - mean)·1(defined), where `mean` is that over all groups; nan before
         it is known.
+    covariance : float
+        Of that sum and the number of defined groups.
     max_range : float
         Largest difference between the values of one group.
     log_p_undefined : float
@@ -247,6 +249,7 @@ class PartialMoments:
     expected_sum: float
     variance: float
     third_cumulant: float
+    covariance: float
     max_range: float
     log_p_undefined: float
     transforms: Floats
@@ -323,10 +326,9 @@ class UncertainGroups:
             transforms = laplace_transforms(p_defined, d1, d2, expected_count)
         max_range = float((high - low).max(initial=0.0))
         cumulants = d2 - d1**2, d3 - 3 * d1 * d2 + 2 * d1**3
-        terms = p_defined, first, *cumulants
-        count, total, variance, third = (math.fsum(one.tolist()) for one in terms)
+        terms = p_defined, first, *cumulants, d1 * (1.0 - p_defined)
+        sums = [math.fsum(one.tolist()) for one in terms]
         fixed = self.n_fixed, self.fixed_sum, self.expected_positives
-        sums = count, total, variance, third
         return PartialMoments(*fixed, *sums, max_range, log_p_undefined, transforms)
 
 
@@ -441,18 +443,21 @@ class MeanMoments:
     expected_count : float
     variance, third_cumulant : float
         Of D, the sum of the deviations of the defined groups from `mean`.
+    covariance : float
+        Of D and N, the number of defined groups.
     max_range : float
         Largest difference between the values of one group.
     p_undefined : float
         Probability that no group is defined.
     ratio_mean, ratio_std : float
-        Mean and standard deviation of D/N, where N is the number of defined groups.
+        Mean and standard deviation of D/N.
     """
 
     mean: float
     expected_count: float
     variance: float
     third_cumulant: float
+    covariance: float
     max_range: float
     p_undefined: float
     ratio_mean: float
@@ -474,8 +479,9 @@ class MeanMoments:
             )
         variance = max(math.fsum(one.variance for one in partials), 0.0)
         third = math.fsum(one.third_cumulant for one in partials)
+        covariance = math.fsum(one.covariance for one in partials)
         max_range = max(one.max_range for one in partials)
-        of_sum = mean, expected_count, variance, third, max_range
+        of_sum = mean, expected_count, variance, third, covariance, max_range
         return cls(*of_sum, p_undefined, ratio_mean, ratio_std)
 
     @property
@@ -500,9 +506,21 @@ class MeanMoments:
         density = np.maximum(density, 0.0)
         return self.match_moments(z, density / density.sum())
 
-    def match_moments(self, values: Floats, probabilities: Floats) -> ScorePMF:
-        """Shift and scale values to the mean and standard deviation of the ratio."""
+    def match_moments(
+        self, values: Floats, probabilities: Floats, *, of_sum: bool = True
+    ) -> ScorePMF:
+        """Shift and scale values to the mean and standard deviation of the ratio.
+
+        Where they are those of D (`of_sum`, up to shift and scale), they are bent first
+        to D/E[N | D], where E[N | D] is linear: E[N] + Cov(D, N)/Var(D)·D.
+        """
         deviations = values - dot(probabilities, values)
+        if of_sum:
+            unit = math.sqrt(dot(probabilities, deviations**2))
+            bend = self.covariance / (self.std * self.expected_count * unit)
+            most = 0.5 / np.abs(deviations).max()  # E[N | D] stays positive
+            deviations /= 1.0 + min(max(bend, -most), most) * deviations
+            deviations -= dot(probabilities, deviations)
         scale = self.ratio_std / math.sqrt(dot(probabilities, deviations**2))
         matched = self.mean + self.ratio_mean + scale * deviations
         values, weights = merge_atoms([(matched, probabilities)])
