@@ -74,8 +74,8 @@ def evidence(kappa, sides, one):
     return total
 
 
-def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
-    """Slowly: for every map one forecast of probabilities with drawn shares, mixed.
+def drawn_rows(y, p, new, labels, repeats, method=None):
+    """Yield probabilities of new rows: `repeats` for every posterior calibrator.
 
     A share on either side of the cut is drawn as the reference's rows there allow, and
     moves all probabilities of the side by the same part of their way to 0 or 1.
@@ -86,28 +86,44 @@ def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
         (here, p[rows], y[rows])
         for here, rows in ((labels, p >= cut), (~labels, p < cut))
     ]
-    kappas = [one * y.sum() for one in TRUST]
+    kappas = y.sum() * np.array(TRUST)
     fits = np.array(
         [[evidence(k, sides, one) for one in calibrator.alternatives] for k in kappas]
     )
     weights = np.array(TRUSTED) * np.exp(fits - fits.max()).mean(axis=1)
-    weights /= weights.sum()
-    forecasts, size = [], len(calibrator.alternatives) * repeats
-    levels = iter(np.array([rng.permutation(size) + 0.5 for _ in range(3)]).T / size)
-    for one in calibrator.alternatives:
-        for _ in range(repeats):
-            q, (level, *places) = one.apply(new), next(levels)
-            trust = kappas[np.searchsorted(np.cumsum(weights), level)]
-            for (here, scores, truth), place in zip(sides, places, strict=True):
-                says = one.apply(scores).mean() if scores.size else q[here].mean()
-                a = trust * says + truth.sum() + 0.5
-                b = trust * (1 - says) + (1 - truth).sum() + 0.5
-                share = betaincinv(a, b, place)
-                if share < says:
-                    q[here] *= share / says
-                else:
-                    q[here] = 1 - (1 - q[here]) * (1 - share) / (1 - says)
-            forecasts.append(am.forecast(q, labels, metric, **options))
+    up_to = np.cumsum(weights) / weights.sum()
+    size = len(calibrator.alternatives) * repeats
+    levels = np.array([rng.permutation(size) + 0.5 for _ in range(3)]) / size
+    for one, (level, *places) in zip(
+        calibrator.alternatives,
+        np.moveaxis(levels.reshape(3, -1, repeats), 1, 0),
+        strict=True,
+    ):
+        q = np.tile(one.apply(new), (repeats, 1))
+        trust = kappas[np.searchsorted(up_to, level)]
+        for (here, scores, truth), place in zip(sides, places, strict=True):
+            says = one.apply(scores).mean() if scores.size else q[0, here].mean()
+            a = trust * says + truth.sum() + 0.5
+            b = trust * (1 - says) + (1 - truth).sum() + 0.5
+            share = betaincinv(a, b, place)[:, None]
+            down, up = share / says, (1 - share) / (1 - says)
+            moved = q[:, here] * np.minimum(down, 1)
+            q[:, here] = 1 - (1 - moved) * np.minimum(up, 1)
+        yield from q
+
+
+def simulated(y, p, new, labels, metric, repeats=100):
+    """Return 4,800 drawn scores, rising: labels are drawn by the probabilities."""
+    rng, called = np.random.default_rng(1), np.asarray(labels) == 1
+    true = [rng.random(q.size) < q for q in drawn_rows(y, p, new, labels, repeats)]
+    tp, t = np.array([(one[called].sum(), one.sum()) for one in true]).T
+    return np.sort(am.get_metric(metric).value(tp, called.sum(), t, new.size))
+
+
+def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
+    """Slowly: one forecast for each of `drawn_rows`, mixed."""
+    rows = drawn_rows(y, p, new, labels, repeats, method)
+    forecasts = [am.forecast(q, labels, metric, **options) for q in rows]
     values = np.concatenate([one.values for one in forecasts])
     probabilities = np.concatenate([one.probabilities for one in forecasts]) / len(
         forecasts
@@ -128,15 +144,19 @@ def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
     ],
 )
 def test_the_distribution_is_the_mixture_over_all_calibrators(metric, n):
+    """The calibrator keeps bins of the reference: a row may be on the cut's other side.
+
+    One of 134 moves the mean by 0.07 standard deviations, the simulation by 0.015.
+    """
     y, p = reference(500)
     _, new = reference(n, seed=1)
     labels = am.decide(new, "f1", reference=(y, p)).labels
     ours = am.forecast(new, labels, metric, reference=(y, p))
-    values, probabilities = mixture(y, p, new, labels, metric)
-    mean, spread = moments(values, probabilities)
+    values = simulated(y, p, new, labels, metric)
+    mean, spread = values.mean(), values.std()
     assert ours.mean == pytest.approx(mean, abs=0.1 * spread)
     assert ours.std == pytest.approx(spread, rel=0.07)
-    reached = np.append(0.0, np.cumsum(probabilities))
+    reached = np.arange(values.size + 1) / values.size
     near = 0.02 * spread
     for at in np.linspace(mean - 2 * spread, mean + 2 * spread, 21):
         below, above = (
