@@ -9,10 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from argmetric.search import (
     AllPairs,
@@ -114,6 +121,66 @@ def test_a_regressor_gets_the_regrets_of_all_actions():
     found = scorer.scores(decisions)
     expected = [-means[column[code]] for code in decisions.codes.tolist()]
     np.testing.assert_allclose(found, expected)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 12), k=st.sampled_from([2, 4]))
+def test_estimators_that_know_every_state_choose_the_least_total_cost(seed, n, k):
+    """A tree of all states is exact: of labels with two actions, of costs with any."""
+    rng, rows = np.random.default_rng(seed), []
+    for state in rng.integers(0, 4, n).tolist():
+        costs = rng.integers(0, 5, k) / 4
+        rows.append(([(state, 1.0)], [(code, []) for code in range(k)], costs))
+    decisions, costs = decisions_of(rows)
+    states = np.array([features[0][0] for features, _, _ in rows])
+    for tree in (DecisionTreeRegressor(), DecisionTreeClassifier())[: 3 - k // 2]:
+        scores = EstimatorLearner(tree).fit(decisions, costs, None).scores(decisions)
+        chosen = scores.reshape(n, k).argmax(axis=1)
+        for i, state in enumerate(states):
+            total = costs.reshape(n, k)[states == state].sum(axis=0)
+            assert total[chosen[i]] == total.min()
+
+
+def test_what_has_no_features_is_decided_by_the_prevalence_of_actions():
+    task = SequenceLabelling("ab", features=lambda x, i: [], history=0)
+    for learner in (SVC(), Ridge(), KNeighborsClassifier(3)):
+        searn = Searn(task, learner, beta=1.0, iterations=1)
+        assert searn.fit(["xyz"], ["bba"]).predict(["uv"]) == [("b", "b")]
+
+
+def test_weights_go_to_the_last_step_of_a_pipeline():
+    decisions, costs = decisions_of(examples(4))
+    plain = EstimatorLearner(LogisticRegression()).fit(decisions, costs, None)
+    steps = make_pipeline(MaxAbsScaler(), make_pipeline(LogisticRegression()))
+    scaled = EstimatorLearner(steps).fit(decisions, costs, None)
+    one = LogisticRegression()
+    X, code = plain.columns.matrix(decisions.states).toarray(), plain.classes
+    seen = EstimatorLearner(Seen()).fit(decisions, costs, None).model
+    one.fit(MaxAbsScaler().fit(seen.X).transform(seen.X), seen.y, seen.weight)
+    wanted = one.decision_function(MaxAbsScaler().fit(seen.X).transform(X))
+    np.testing.assert_allclose(scaled._values(decisions), wanted, rtol=1e-9)
+    np.testing.assert_array_equal(scaled.classes, code)
+
+
+def test_weights_that_differ_by_rounding_are_equal():
+    rows = [
+        ([(i, 1.0)], [(0, []), (1, [])], np.array(own_costs))
+        for i, own_costs in enumerate([(0.1, 0.4), (0.5, 0.2)])
+    ]
+    decisions, costs = decisions_of(rows)
+    scorer = EstimatorLearner(KNeighborsClassifier(1)).fit(decisions, costs, None)
+    best = scorer.scores(decisions).reshape(2, 2).argmax(axis=1)
+    assert best.tolist() == [0, 1]
+
+
+def test_a_classifier_that_has_scores_once_it_is_fitted():
+    task, X, Y = SequenceLabelling("ab"), ["uvu", "vuv"] * 3, ["aba", "bab"] * 3
+    stacked = StackingClassifier([("a", SVC())], cv=2)
+    searn = Searn(task, stacked, beta=1.0, iterations=1, beam=2)
+    assert searn.fit(X, Y).predict(["vu"]) == [("b", "a")]
+    hard = StackingClassifier([("a", SVC())], VotingClassifier([("b", SVC())]), cv=2)
+    message = "StackingClassifier has no decision_function and no predict_proba"
+    refuses(TypeError, message, Searn(task, hard).fit, X, Y)
 
 
 def two_states():

@@ -25,16 +25,45 @@ from argmetric.search._searn._reductions import FeatureColumns, class_table, has
 _MOST_NUMBERS = 8_000_000  # of dense states that are scored at once: 64 MB
 _MOST_TO_LEARN = 2**29  # numbers of dense states to learn from: 4 GB
 _LEAST_PROBABILITY = 1e-300
+_ROUNDING = 1e-12  # weights that are sums of costs are equal up to it
 _SCORES = ("decision_function", "predict_proba", "predict")
 
 
-def _classifies(estimator: object) -> bool:
+def _has_scores(estimator: object) -> bool:
     return any(hasattr(estimator, name) for name in _SCORES[:2])
+
+
+def _classifies(estimator: object) -> bool:
+    """Return whether an estimator learns labels; some have no scores before `fit`."""
+    of_sklearn = hasattr(estimator, "__sklearn_tags__")
+    if of_sklearn and load_module("sklearn.base").is_classifier(estimator):
+        return True
+    return _has_scores(estimator)
 
 
 def is_estimator(value: object) -> bool:
     """Return whether a learner is a classifier or regressor, not a learner of costs."""
     return _classifies(value) or hasattr(value, "predict")
+
+
+def _weight_option(estimator: Any) -> str:
+    """Return the argument of `fit` for weights, of the last step of a pipeline."""
+    takes = load_module("sklearn.utils.validation").has_fit_parameter
+    if takes(estimator, "sample_weight"):
+        return "sample_weight"
+    steps = getattr(estimator, "steps", None)
+    inner = _weight_option(steps[-1][1]) if steps else ""
+    return f"{steps[-1][0]}__{inner}" if steps and inner else ""
+
+
+def _refuse_hard(estimator: object) -> None:
+    """Refuse a classifier that gives a label alone."""
+    if _classifies(estimator) and not _has_scores(estimator):
+        name = type(estimator).__name__
+        raise TypeError(
+            f"{name} has no decision_function and no predict_proba, and a label alone "
+            f"does not score the other actions: pass AllPairs({name}(...))"
+        )
 
 
 def _check(estimator: object) -> None:
@@ -48,12 +77,8 @@ def _check(estimator: object) -> None:
         )
     if getattr(estimator, "decision_function_shape", "ovr") == "ovo":
         raise ValueError(f"{name} scores pairs: set decision_function_shape='ovr'")
-    hard = hasattr(estimator, "__sklearn_tags__") and not _classifies(estimator)
-    if hard and load_module("sklearn.base").is_classifier(estimator):
-        raise TypeError(
-            f"{name} has no decision_function and no predict_proba, and a label alone "
-            f"does not score the other actions: pass AllPairs({name}(...))"
-        )
+    if hasattr(estimator, "predict"):  # one that tells so before it is fitted
+        _refuse_hard(estimator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +154,9 @@ class EstimatorLearner(Shown):
     ----------
     estimator : object
         With `fit(X, y)`, and `fit(X, y, sample_weight=...)` where costs differ between
-        decisions: of scikit-learn, or for example a small network of PyTorch with
-        `decision_function(X)` of shape (n_states, n_labels). Labels are 0, 1, 2, ...
+        decisions (those of a pipeline go to its last step): of scikit-learn, or for
+        example a small network of PyTorch with `decision_function(X)` of shape
+        (n_states, n_labels). Labels are 0, 1, 2, ...
     dense : bool, default=True
         Whether states are laid out as arrays; else as sparse matrices, which text needs
         and not every estimator takes.
@@ -186,7 +212,8 @@ class EstimatorLearner(Shown):
             )
         costs = np.asarray(costs, dtype=np.float64)
         names = np.unique(decisions.states.hashes)
-        columns = FeatureColumns(names[names != np.uint64(hash_name(BIAS))])
+        own = names[names != np.uint64(hash_name(BIAS))]
+        columns = FeatureColumns(own if own.size else names)  # no matrix is empty
         found = self._fit_classes if _classifies(self.estimator) else self._fit_costs
         classes, model = found(decisions, costs, columns)
         return EstimatorScorer(columns, classes, model, self.dense)
@@ -217,15 +244,16 @@ class EstimatorLearner(Shown):
             return classes, None
         weight, options = weight[rows], {}
         model, name = self._copy(), type(self.estimator).__name__
-        if not (weight == weight[0]).all():
-            takes = load_module("sklearn.utils.validation").has_fit_parameter
-            if not takes(model, "sample_weight"):
+        if not np.allclose(weight, weight[0], rtol=_ROUNDING, atol=0.0):
+            option = _weight_option(model)
+            if not option:
                 raise TypeError(
                     f"{name} takes no sample_weight, and costs differ between "
                     f"decisions: pass AllPairs(Costing({name}(...)))"
                 )
-            options = {"sample_weight": weight / weight.mean()}
+            options = {option: weight / weight.mean()}
         model.fit(self._states(decisions.take(rows), columns), y, **options)
+        _refuse_hard(model)
         labels = np.arange(classes.size)
         if not np.array_equal(getattr(model, "classes_", labels), labels):
             raise ValueError(
