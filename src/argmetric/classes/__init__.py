@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from argmetric.classes._decide import decide as decide
     from argmetric.classes._evaluate import ActualClassScore as ActualClassScore
     from argmetric.classes._evaluate import evaluate as evaluate
+    from argmetric.classes._evaluate import refuse_asked as refuse_asked
     from argmetric.classes._evaluate import score_of_counts as score_of_counts
     from argmetric.classes._evaluate import sorted_classes as sorted_classes
     from argmetric.classes._fit import fit_class_matrix as fit_class_matrix
@@ -74,7 +75,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
         for_other_rooms={
             "_calibrate": ("ClassPriorShift", "resolve_calibrator"),
             "_climb": ("expected_table",),
-            "_evaluate": ("score_of_counts", "sorted_classes"),
+            "_evaluate": ("refuse_asked", "score_of_counts", "sorted_classes"),
             "_fit": ("fit_class_matrix", "fit_class_temperature"),
             "_input": (
                 "check_class_probabilities",

@@ -300,12 +300,24 @@ def _classes_of(actual: AnyArray, predicted: AnyArray) -> ClassTuple:
     """Return the classes of both; warn where they have none in common."""
     both = ({plain_label(x) for x in distinct(one)} for one in (actual, predicted))
     true, other = both
+    refuse_asked(true, other, "labels")
     if actual.size >= VALUES_TO_JUDGE_BY and not true & other:
         warn_user(
             f"y and labels have no class in common: y has {list_labels([*true])}, "
             f"labels have {list_labels([*other])}; pass decide its classes="
         )
     return sorted_classes(true | other, "y and labels")
+
+
+def refuse_asked(true: set[Any], predicted: set[Any], name: str) -> None:
+    """Refuse labels of rows that a review rule left to a person, by default names."""
+    asked = [one for one in ("ask", -1) if one in predicted - true]
+    if asked:
+        raise ValueError(
+            f"{name} has {asked[0]!r}, which is no true class of a row: a review rule "
+            "leaves such rows to a person. Leave them out, or, if it is a class, name "
+            "all of them in classes"
+        )
 
 
 def sorted_classes(labels: set[Any], name: str) -> ClassTuple:

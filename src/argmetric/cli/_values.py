@@ -9,7 +9,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
+from functools import cache
 from itertools import chain, combinations
+from pkgutil import get_data
 from typing import Any
 
 import cyclopts
@@ -311,6 +313,24 @@ def refuse_bad_report(path: str) -> None:
 # ------------------------------------------------------------------------ messages
 
 
+@cache
+def refusals() -> list[tuple[str, str, str]]:
+    """Return ways, the options that they refuse, and why."""
+    text = (get_data("argmetric.cli.scores", "refusals.txt") or b"").decode()
+    lines = (line for line in text.splitlines() if line[:1] not in ("", "#"))
+    found = (line.split(": ", 1) for line in lines)
+    return [(way, *rest.split(" = ", 1)) for way, rest in found]  # type: ignore[misc]
+
+
+def _reason_of_unknown(command: Sequence[str] | None, option: str) -> str:
+    """Return why a command does not have an option, if the table says so."""
+    own = f"{(command or ('',))[-1]}:{option.removeprefix('--')}"
+    for way, options, text in refusals():
+        if way == "unknown" and own in options.split():
+            return f"{text.format(option)}."
+    return ""
+
+
 def message(error: cyclopts.CycloptsError) -> str:
     """Return the error in a command line, in one or two sentences."""
     if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
@@ -319,6 +339,8 @@ def message(error: cyclopts.CycloptsError) -> str:
     if isinstance(error, cyclopts.UnknownOptionError):
         given = (error.token.keyword or error.token.value).split("=")[0]
         text = f"Unknown option: {given}."
+        if reason := _reason_of_unknown(error.command_chain, given):
+            return reason
         if given == "--threshold":
             typed = [*(error.root_input_tokens or ()), given, "NUMBER"]
             return f"{text} {_THRESHOLD.format(typed[typed.index(given) + 1])}"

@@ -23,6 +23,7 @@ from argmetric.classes import (
     decide,
     expected_table,
     given_classes,
+    refuse_asked,
     resolve_calibrator,
     score_of_counts,
     sorted_classes,
@@ -271,14 +272,16 @@ def evaluate_classes(
             raise DataError(f"{scan.n:,} rows were read and others are counted")
         scan.warn_of_skipped()
     if names is None:
-        names = sorted_classes({one for pair in pairs for one in pair}, "the columns")
+        true, decided = (set(side) for side in zip(*pairs, strict=True))
+        refuse_asked(true, decided, columns[1])
+        names = sorted_classes(true | decided, "the columns")
     of_metric = get_class_metric(metric, n_classes=len(names), **words)
-    true, said = (
+    actual, said = (
         codes_of(list(side), names, len(pairs), column)
         for side, column in zip(zip(*pairs, strict=True), columns, strict=True)
     )
     counts = np.zeros((len(names), len(names)), np.int64)
-    np.add.at(counts, (true, said), list(pairs.values()))
+    np.add.at(counts, (actual, said), list(pairs.values()))
     return score_of_counts(counts, names, of_metric)
 
 

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pkgutil import get_data
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import MAX_LINE
 from argmetric.cli._report import progress, reading
-from argmetric.cli._values import check_encoding, flag_of, refuse_same_column
+from argmetric.cli._values import check_encoding, flag_of, refusals, refuse_same_column
 from argmetric.scale import files
 from argmetric.scale.files import Format
 
@@ -377,18 +376,11 @@ def rows_out(table: files.Table, o: Arguments, new: dict[str, str]) -> RowsOut:
 
 
 LIMITS = "min_positives max_positives min_precision min_recall"
-_TEXT = (get_data("argmetric.cli.scores", "refusals.txt") or b"").decode()
-REFUSALS = [
-    (way, *text.split(" = ", 1))
-    for way, text in (
-        line.split(": ", 1) for line in _TEXT.splitlines() if line[:1] not in ("", "#")
-    )
-]
 
 
 def check(verb: str, ways: set[str], given: Arguments) -> None:
     """Refuse the first option that has no meaning for one of the ways."""
-    for way, options, message in REFUSALS:
+    for way, options, message in refusals():
         absent = way.removeprefix("no ")
         if absent in ways if absent != way else not {*way.split("+")} <= ways:
             continue
