@@ -324,7 +324,7 @@ ForecastDisplay.from_estimator:
     score=0.5)
 CalibrationCostDisplay.from_predictions:
     drawn(am.CalibrationCostDisplay.from_predictions, **QUICK)(y=Y, p=P, metric="f1",
-    ax=None)
+    ax=None) -> {"p": r"\bp\b|scores"}
 CalibrationCostDisplay.from_estimator:
     drawn(am.CalibrationCostDisplay.from_estimator, **LABELLED, **QUICK)(**SEEN)
 ThresholdDisplay.from_predictions:

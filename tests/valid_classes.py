@@ -15,6 +15,7 @@ CALLS = calls(
 argmetric.classes.decide: am.classes.decide(p=CLASS_P, metric="f1",
     classes=["a", "b", "c"], average="macro", zero_division=0.0, max_per_class=3,
     min_recall=0.1, prior=[0.3, 0.4, 0.3], certificate=True)
+    -> {"p": r"\bp\b|the limits"}
 argmetric.classes.forecast: am.classes.forecast(p=CLASS_P, labels=CLASS_Y,
     metric="jaccard", classes=["a", "b", "c"], known=["a", None, None, "b"])
 argmetric.classes.evaluate: am.classes.evaluate(y=CLASS_Y, labels=CLASS_Y,

@@ -35,6 +35,7 @@ NAMES = dict.fromkeys(
     "column|features must",
 )
 NAMES["n_sample"] = "n_sample|one class"
+NAMES["output"] = r"\boutput\b|cannot write"
 NAMES["files"] = r"\bfiles\b|cannot read|column|rows"
 READING = {
     "on_error": "stop",

@@ -98,7 +98,7 @@ argmetric.sequence.write_sentences: sequence.write_sentences(path="out.jsonl",
     sentences=[TAGGED], predicted=[["B-X", "O"]],
     spans=[[sequence.Span(0, 1, "X", 0.5)]], format="jsonl") -> A_FILE
 write_sentences, columns: sequence.write_sentences(path="out.conll", sentences=[TAGGED],
-    predicted=[["B-X", "O"]]) -> A_FILE
+    predicted=[["B-X", "O"]]) -> {**A_FILE, "predicted": r"\bpredicted\b|label"}
 argmetric.sequence.CrfsuiteModel: crfsuite_model(path="tiny.crfsuite") -> A_FILE
 CrfsuiteModel.sentence: sentence_of_crfsuite(features=[["w=the"], {"w=the": 0.5}])
 """,

@@ -227,7 +227,7 @@ def test_several_models() -> None:
     assert one.probability == pytest.approx(1 - other.probability)
     with pytest.raises(ValueError, match="there is no model 'a': there are 'w', 'x'"):
         found.difference("a", "w")
-    with pytest.raises(ValueError, match="compared with itself"):
+    with pytest.raises(ValueError, match="first and second are one model, 'w'"):
         found.difference("w", 0)
 
 

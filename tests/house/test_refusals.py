@@ -5,6 +5,7 @@ import os
 import re
 import warnings
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,17 @@ from sklearn.naive_bayes import GaussianNB
 
 import argmetric as am
 import opened
-from argmetric.search import Costing, Summarizer, Tagger
+from argmetric.search import Costing, SequenceLabelling, Summarizer, Tagger
+from argmetric.train import FrankWolfeClassifier
 from refusing import refuses
 
 NAN = math.nan
 NAMES = {"am": am, "math": math, "np": np, "pd": pd, "sp": sp, "metrics": metrics}
-NAMES["LogisticRegression"] = LogisticRegression
+NAMES |= {"LogisticRegression": LogisticRegression, "Fraction": Fraction}
+NAMES |= {"FRANK_WOLFE": FrankWolfeClassifier, "TWO": ([[0.0], [1.0]] * 9, [0, 1] * 9)}
+NAMES |= {"LABELS": SequenceLabelling("ab"), "NESTED": [0.5]}
+for _ in range(5000):
+    NAMES["NESTED"] = [NAMES["NESTED"]]
 # A call, an arrow, the type of its error and a pattern of the message; what follows
 # the first line is inset.
 REFUSED = r"""
@@ -264,6 +270,41 @@ am.decide(np.array([0.9, 0.6, 0.3, 0.8, 0.2, 0.1, 0.55, 0.35]), max_positives="2
 am.decide(np.array([0.9, 0.6, 0.3, 0.8, 0.2, 0.1, 0.55, 0.35]), groups=list("aabbccdd"),
     max_positives="20%", min_positives=1) -> ValueError: of 2 items is 0, below
     min_positives=1
+FRANK_WOLFE([]).fit(*TWO) -> TypeError: estimator must be a classifier, not \[\]
+FRANK_WOLFE(LogisticRegression).fit(*TWO) -> TypeError: estimator must be a classifier
+FRANK_WOLFE(verbose=np.zeros(2)).fit(*TWO) -> TypeError: verbose must be a number
+FRANK_WOLFE(cv=np.timedelta64(2, "s")).fit(*TWO) -> TypeError: cv must be a number of
+FRANK_WOLFE(min_recall=np.timedelta64("NaT")).fit(*TWO) -> TypeError: min_recall must
+FRANK_WOLFE(pos_label=[1]).fit(*TWO) -> TypeError: pos_label must be one label
+am.search.Searn(LABELS, verbose="x").fit(["x"], ["a"]) -> TypeError: verbose must be
+am.stream.OnlineClassifier(learner=np.zeros(2)).fit(*TWO) -> ValueError: learner must be
+am.stream.OnlineClassifier(learner=pd.DataFrame()).fit(*TWO) -> ValueError: learner must
+am.stream.get_rule(sp.dok_array(np.eye(2))) -> ValueError: rule must be one of
+am.stream.OMMARule().gains_of(np.ma.array(np.zeros(99), mask=True), np.eye(3))
+    -> TypeError: the state must be the array from init_state
+am.decide([0.5], zero_division=np.complex64(1)) -> ValueError: must be 0, 1 or nan
+am.monitor([0.5], [1], pos_label=pd.DataFrame(), reference=([0, 1] * 9, [0.2, 0.7] * 9))
+    -> TypeError: pos_label must be one label
+am.classes.evaluate(["a"], 10 ** 400) -> ValueError: labels must be a finite number
+am.classes.evaluate(["a"], Fraction(1, 3)) -> TypeError: labels is the threshold 0\.333
+am.classes.evaluate(list("abc"), ["a", "ask", "c"]) -> ValueError: labels has 'ask', wh
+am.classes.evaluate([0, 1, 2.0], [0, -1, 2.0]) -> ValueError: has -1, which is no true
+am.review_rows(sp.csr_array(np.eye(3)), [1, 0, 1], "f1", 1) -> ValueError: p must be one
+am.decide(sp.csr_array(np.eye(3))) -> ValueError: p is a matrix, and a matrix needs av
+am.decide(sp.coo_array([0.1, 0.9])) -> ValueError: p is sparse with 1 dim
+am.decide(np.zeros(2, [("a", float)])) -> TypeError: not of records: .* p\['a'\]
+am.evaluate(np.zeros(2, [("a", int)]), [0, 1]) -> TypeError: y must .* y\['a'\]
+am.Calibrator.from_dict({"calibrator": "spline", "ends": sp.eye_array(2)})
+    -> ValueError: a saved calibrator is damaged: 'ends' must be a list
+am.Calibrator.from_dict({"calibrator": "platt", "format": NESTED}) -> ValueError: odd f
+am.Rule.from_dict({"file": NESTED}) -> ValueError: no saved rule
+am.ReviewRule("f1", 0.2, 0.6).accepts(np.zeros(2)) -> ValueError: name must be one of
+am.FBeta().value(-1e308, 1, 1, 2) -> ValueError: tp must hold finite counts
+am.Utility(tp=NESTED) -> ValueError: tp is ragged: .* or lists lie too deep
+am.search.SequenceLabelling(NESTED) -> TypeError: labels must be hashable
+am.search.Tagger().fit([[NESTED, "O"]]) -> ValueError: write every token in one way
+am.stream.OnlineThreshold(NESTED).fit(*TWO) -> TypeError: model must have partial_fit
+am.tune([[1, 0], [0, 1]], [0.9, 0.5]) -> ValueError: one label for each row of p, not
 am.tune([1, 0, 1, 0], [0.9, 0.5, 0.4, 0.2], am.CustomMetric(lambda tp, k, t, n: tp / (k
     - tp), name="odds")) -> ValueError: odds is infinite
 """

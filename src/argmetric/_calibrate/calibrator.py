@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._ground.arguments import check_flag, check_number
+from argmetric._ground.arguments import check_flag, check_number, shown
 from argmetric._ground.display import Field, Lines, documented, only_shown
 from argmetric._ground.odds import expit, logit
 from argmetric._ground.pictures import draw_map
@@ -297,7 +297,9 @@ class Calibrator(Saved["Calibrator"]):
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")
         if "file" in values:  # a rule has a calibrator, or none, under that key
-            raise ValueError(f"this is no saved calibrator, but {values['file']!r}")
+            raise ValueError(
+                f"this is no saved calibrator, but {shown(values['file'])}"
+            )
         check_version(values.get("format", FORMAT), FORMAT, "this calibrator")
         return str(values["calibrator"])
 

@@ -28,7 +28,7 @@ from argmetric._calibrate.logistic import (
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.spline import fit_spline
 from argmetric._ground.discrete import dot
-from argmetric._ground.odds import bounded_logit, expit, logit_of
+from argmetric._ground.odds import bounded_logit, expit
 from argmetric._ground.types import Floats
 
 Method = Literal[
@@ -137,7 +137,7 @@ def _reach_fields(reference: Reference, draw: bool) -> dict[str, Any]:
 
 def _constant(target: Floats, weight: Floats) -> float:
     """Return the log-odds of the mean target."""
-    return logit_of(dot(weight, target) / float(weight.sum()))
+    return math.log(dot(weight, target)) - math.log(dot(weight, 1.0 - target))
 
 
 def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:

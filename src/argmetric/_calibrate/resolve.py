@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from argmetric._ground.arguments import check_share, shown
+from argmetric._ground.arguments import check_label, check_share, shown
 from argmetric._ground.label_words import Naming, as_keyword
 from argmetric._ground.labels import (
     binary_labels,
@@ -118,7 +118,7 @@ def _fit_pair(
     from argmetric._calibrate.fit import DEFAULT, fit_calibrator
     from argmetric._calibrate.reference import check_reference
 
-    shape = getattr(p, "shape", ()) or to_numpy(p, "p").shape
+    shape = getattr(p, "shape", ()) or to_numpy(p, "the p of reference=(y, p)").shape
     if len(shape) == 2 and label_array(y, _Y).ndim == 1:
         raise ValueError(
             "the reference has one label per row but a matrix of scores: labels and "
@@ -138,6 +138,7 @@ def with_positives(reference: Any, pos_label: Label | None) -> Any:
     """
     if not is_pair(reference) or pos_label is None:
         return reference
+    check_label(pos_label)
     y, p = reference
     array = label_array(y, _Y)
     refuse_missing(array, _Y)

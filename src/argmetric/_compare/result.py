@@ -18,7 +18,7 @@ from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import ASSUMES, Field, Result, as_frame, documented
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import drawing, small_densities, small_difference
-from argmetric._ground.saving import Saved, check_version, with_intervals
+from argmetric._ground.saving import Saved, check_version, is_file_of, with_intervals
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -330,7 +330,8 @@ class Comparison(Saved["Comparison"]):
             else:
                 places.append(check.check_count(one, "model", high=len(self.names) - 1))
         if places[0] == places[1]:
-            raise ValueError(f"{self.names[places[0]]!r} is compared with itself")
+            name = self.names[places[0]]
+            raise ValueError(f"first and second are one model, {name!r}: pass two")
         return places[0], places[1]
 
     @cached_property
@@ -540,7 +541,7 @@ class Comparison(Saved["Comparison"]):
     @classmethod
     def _kind_of(cls, values: Any) -> str:
         """Return the kind of a saved comparison; refuse others and newer formats."""
-        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
+        if not is_file_of(NAME, values):
             raise ValueError(f"this is no saved comparison: 'file' is not {NAME!r}")
         check_version(values.get("format"), FORMAT, "this comparison")
         return cls.kind

@@ -213,9 +213,9 @@ def review_rows(
     logits, leave = check.as_flags(logits=logits, leave_out=leave_out)
     coverage = check.check_share(coverage, "coverage")
     seed = check.check_count(random_state, "random_state", low=0)
-    layout = lay_out(p, logits=logits)
-    if len(layout.shape) > 1:
+    if len(getattr(p, "shape", ())) > 1:
         raise ValueError("p must be one column: review_rows ranks rows")
+    layout = lay_out(p, logits=logits)
     n = layout.scores.size
     require_defined(metric, n)
     count = _budget(budget, n)

@@ -252,7 +252,7 @@ def mixture_pmf(
         for side in (selected, ~selected)
     )
     variance = (hits.variance + misses.variance)[level > math.log(1e-10)].max()
-    step = MAX_EFFECT_SPACING / (deviation * math.sqrt(max(variance, 1e-300)))
+    step = MAX_EFFECT_SPACING / max(deviation * math.sqrt(variance), 1e-300)
     z, weights = refine_effects(z, level, min(step, effect_step(deviation)))
     pairs = hits.n_likely_counts * misses.n_likely_counts
     entries = z.size * (hits.n_likely_counts + misses.n_likely_counts)

@@ -149,9 +149,24 @@ def as_flags(**flags: object) -> list[bool]:
 
 def check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
     """Refuse what is not among the words."""
-    if not (isinstance(value, str) and value in choices):
+    if not is_among(value, choices):
         words = ", ".join(map(repr, choices))
         raise ValueError(f"{name} must be one of {words}, not {shown(value)}")
+
+
+def is_among(value: object, words: Collection[str]) -> bool:
+    """Return whether a value is one of these words; arrays and frames are none."""
+    return isinstance(value, str) and value in words
+
+
+def check_verbose(value: object) -> bool:
+    """Return whether `verbose`, a flag or a number, asks for lines."""
+    return value if isinstance(value, bool) else check_number(value, "verbose") != 0.0
+
+
+def is_real(value: object) -> bool:
+    """Return whether a value is a real number; numpy's timedeltas are not."""
+    return isinstance(value, Real) and not isinstance(value, np.timedelta64)
 
 
 def is_whole(value: object) -> bool:
@@ -227,6 +242,13 @@ def check_texts(value: object, name: str, wanted: str = "a list of text") -> lis
     return items
 
 
+def check_column(value: object, name: str) -> str:
+    """Return the name of a column; halves of pairs of surrogates are in no table."""
+    if isinstance(value, str) and re.fullmatch("[^\ud800-\udfff]+", value, re.DOTALL):
+        return value
+    raise TypeError(f"{name} must be the name of a column, not {shown(value)}")
+
+
 def check_path(value: Any, name: str = "path") -> str:
     """Return the name of a file."""
     try:
@@ -254,9 +276,7 @@ def check_bytes(value: object, name: str, *, low: int = 1) -> int:
 def _number(value: object, name: str, wanted: str) -> Any:
     """Return a value as int or float; refuse what is no number."""
     plain = _plain(value)
-    # A span of time of numpy's calls itself a whole number
-    no_number = isinstance(plain, bool | np.timedelta64)
-    if no_number or not isinstance(plain, Real | Decimal):
+    if isinstance(plain, bool) or not (is_real(plain) or isinstance(plain, Decimal)):
         raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
     return int(plain) if isinstance(plain, Integral) else plain
 

@@ -87,7 +87,7 @@ def check_features_with_hint(
         to_numpy(X, "X", "a matrix of numbers")
     try:
         yield
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
         _explain(X, y, text=model)
         if not model:
             raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from argmetric._ground.arguments import (
     check_label,
     check_number,
     check_structure,
+    is_real,
     is_sparse,
     is_tensor,
     shown,
@@ -300,13 +300,13 @@ def predicted_labels(
         return labels.labels, hasattr(labels, "n_positives")
     is_rule = hasattr(labels, "applies") or hasattr(labels, "predicts")
     _refuse_other_rules(labels)
-    odd = isinstance(labels, bool | np.timedelta64)  # numpy calls both real numbers
-    if not is_rule and (odd or not isinstance(labels, Real)):
+    if not is_rule and (isinstance(labels, bool) or not is_real(labels)):
         return labels, False
     if p is None:
         kind, way = type(labels).__name__, "rule.predict(p)"
         if not is_rule:
-            kind, way = f"the threshold {labels:g}", f"p >= {labels:g}"
+            cut = check_number(labels, "labels", infinite=True)
+            kind, way = f"the threshold {cut:g}", f"p >= {cut:g}"
         raise TypeError(f"labels is {kind}, and there are no scores here: pass {way}")
     if not is_rule:
         cut = check_threshold(labels, logits=logits)

@@ -91,7 +91,7 @@ def lay_out(
         raise ValueError(f"{name} is empty: there is nothing to decide")
     if array.ndim == 2:
         refuse_two_classes(array, name)
-        return _matrix(array, p, groups, average)
+        return _matrix(array, p, groups, average, name)
     if groups is None:
         if average is not None:
             raise ValueError(
@@ -136,7 +136,9 @@ def _whole(size: int) -> tuple[Integers, Integers]:
     return np.array([0, size]), np.array([size])
 
 
-def check_matrix_average(groups: object, average: str | None, p: object = None) -> None:
+def check_matrix_average(
+    groups: object, average: str | None, p: object = None, name: str = "p"
+) -> None:
     """Refuse groups beside a matrix, and an average that a matrix cannot have."""
     if groups is not None:
         raise ValueError(
@@ -145,19 +147,21 @@ def check_matrix_average(groups: object, average: str | None, p: object = None) 
         )
     if average is None:
         names = column_names(p)
+        column = "" if names is None else f"pass one column, {name}[{names[0]!r}]; "
         raise ValueError(
-            ("" if names is None else f"pass one column, such as p[{names[0]!r}]; ")
-            + "a matrix needs average='samples' (mean over rows), "
-            "'macro' (mean over columns) or 'micro' (all cells together); for one of "
-            "several classes per row call argmetric.classes.decide or "
+            f"{column}{name} is a matrix, and a matrix needs average='samples' (mean "
+            "over rows), 'macro' (mean over columns) or 'micro' (all cells together); "
+            "for one of several classes per row call argmetric.classes.decide or "
             "argmetric.classes.forecast"
         )
     check_choice(average, "average", ("samples", "macro", "micro"))
 
 
-def _matrix(array: Floats, p: object, groups: object, average: str | None) -> Layout:
+def _matrix(
+    array: Floats, p: object, groups: object, average: str | None, name: str
+) -> Layout:
     """Return the layout of a matrix: rows, columns or all cells as segments."""
-    check_matrix_average(groups, average, p)
+    check_matrix_average(groups, average, p, name)
     shape, kind = array.shape, same_kind(p)
     if average == "micro":
         return _one(
@@ -215,14 +219,14 @@ def _sparse(
     p: Any, groups: object, average: str | None, logits: bool, name: str
 ) -> Layout:
     """Check a sparse matrix of p and lay it out; absent cells have p = 0."""
-    check_matrix_average(groups, average)
-    if logits:
-        raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
     if len(p.shape) != 2:
         raise ValueError(
             f"{name} is sparse with {len(p.shape)} dimension(s): pass a matrix, or "
             f"{name}.toarray()"
         )
+    check_matrix_average(groups, average, name=name)
+    if logits:
+        raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
     check_structure(p, name)
     matrix = p.tocsc() if average == "macro" else p.tocsr()
     if matrix is p:

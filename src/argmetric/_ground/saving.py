@@ -17,12 +17,12 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, ClassVar, Generic, TypeVar
+from typing import IO, Any, ClassVar, Generic, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.arguments import check_path, shown
+from argmetric._ground.arguments import check_path, is_among, is_sparse, shown
 from argmetric._ground.display import Result
 from argmetric._ground.label_words import spelled_number
 from argmetric._ground.plain import plain as plain
@@ -186,13 +186,29 @@ def refuse_spelled_numbers(value: object, name: str) -> None:
 def check_version(found: object, newest: int, what: str, by: str = "") -> None:
     """Refuse a format that is none, or that a newer argmetric (release `by`) wrote."""
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise ValueError(f"{what} has the odd format {found!r}")
+        raise ValueError(f"{what} has the odd format {shown(found)}")
     if found > newest:
         raise ValueError(
             f"{what} has version {found} of its format: it was written by a newer "
             f"argmetric{f' ({by})' if by else ''}, and this one reads up to version "
             f"{newest}; update argmetric"
         )
+
+
+def is_file_of(name: str, values: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value is a dict whose key "file" is this name."""
+    # A sparse matrix of keys is a dict with a `get` of its own
+    return isinstance(values, dict) and is_among(dict.get(values, "file"), (name,))
+
+
+def _refuse_foreign(values: dict[str, Any], what: str) -> None:
+    """Refuse collections that no file holds, some of which never end."""
+    for key, one in values.items():
+        known = isinstance(one, str | list | tuple | Mapping | np.ndarray | np.generic)
+        if is_sparse(one) or (not known and hasattr(one, "__getitem__")):
+            raise ValueError(
+                f"a saved {what} is damaged: {key!r} must be a list, not {shown(one)}"
+            )
 
 
 Kept = TypeVar("Kept")
@@ -250,6 +266,7 @@ class Saved(Result, Generic[Kept]):
             If the dict describes no object of this kind, or is damaged.
         """
         kind = cls._kind_of(values)
+        _refuse_foreign(values, cls._what)
         if kind in cls._elsewhere:
             room, _, name = cls._elsewhere[kind].rpartition(".")
             getattr(importlib.import_module(room), name)  # registers itself
@@ -262,7 +279,10 @@ class Saved(Result, Generic[Kept]):
             raise ValueError(f"a saved {cls._what} lacks {error}") from None
         except RecursionError:
             raise ValueError(f"a saved {cls._what} is nested too deeply") from None
-        except (TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        except (
+            *(TypeError, AttributeError, ValueError, IndexError),
+            *(ArithmeticError, NotImplementedError),
+        ) as error:
             raise ValueError(f"a saved {cls._what} is damaged: {error}") from None
 
     def save(self, path: FilePath) -> None:

@@ -62,7 +62,22 @@ def to_numpy(values: object, name: str, kind: str = "an array") -> npt.NDArray[A
         raise TypeError(f"{name} makes no array: {error}") from None
     if array.ndim == 0:
         raise TypeError(_no_array(given, name, kind))
+    if array.dtype.names is not None:
+        field = array.dtype.names[0]
+        raise TypeError(
+            f"{name} must be {kind}, not of records: pass a field, {name}[{field!r}]"
+        )
     return array
+
+
+def count_dimensions(values: object) -> int:
+    """Return the number of dimensions of an array, or of lists within lists; 3 or more
+    count as 3.
+    """
+    depth = 0
+    while isinstance(values, list | tuple) and len(values) and depth < 3:
+        values, depth = values[0], depth + 1
+    return depth if depth == 3 else depth + np.ndim(values)  # type: ignore[arg-type]
 
 
 def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
@@ -145,7 +160,7 @@ def _uneven_row(rows: Any) -> str:
     lengths = [len(row) if is_sized(row) else 1 for row in rows]
     uneven = [i for i, length in enumerate(lengths) if length != lengths[0]]
     if not uneven:
-        return "its rows have different lengths"
+        return "its rows have different lengths, or lists lie too deep"
     i = next((i for i, row in enumerate(rows) if is_missing(row)), uneven[0])
     if is_missing(rows[i]):
         return f"row {i} is missing or masked; drop or fill it first"

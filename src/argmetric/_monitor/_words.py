@@ -23,6 +23,7 @@ from argmetric._ground.saving import (
     Kept,
     Saved,
     check_version,
+    is_file_of,
     restore_values,
     with_intervals,
 )
@@ -244,7 +245,7 @@ class SavedPeriods(Saved[Kept], Generic[Kept, PeriodKind]):
     @classmethod
     def _kind_of(cls, values: object) -> str:
         """Return the kind of a saved monitoring; refuse others and newer formats."""
-        if not isinstance(values, dict) or dict.get(values, "file") != cls._file:
+        if not is_file_of(cls._file, values):
             raise ValueError(
                 f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
             )

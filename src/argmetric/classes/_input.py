@@ -36,7 +36,12 @@ from argmetric._ground.types import (
     Label,
     SharesLike,
 )
-from argmetric._ground.validation import SUM_TOLERANCE, check_length, read_scores
+from argmetric._ground.validation import (
+    SUM_TOLERANCE,
+    check_length,
+    count_dimensions,
+    read_scores,
+)
 
 SUM_ROUNDING = 1e-14  # sums this close to 1 are left as they are
 
@@ -208,8 +213,7 @@ def check_class_probabilities(
 
 def refuse_column(scores: Any, name: str) -> None:
     """Refuse a name, or one value per row, where a matrix is needed."""
-    is_list = isinstance(scores, list | tuple) and len(scores) > 0
-    ndim = 1 + np.ndim(scores[0]) if is_list else np.ndim(scores)
+    ndim = count_dimensions(scores)
     if ndim != 2:
         raise ValueError(
             f"{name} must be a matrix with one column per class, not have {ndim} "

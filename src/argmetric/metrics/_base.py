@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.arguments import check_flag, shown
+from argmetric._ground.arguments import check_flag, is_real, shown
 from argmetric._ground.labels import clear_labels
 from argmetric._ground.types import Floats
 from argmetric.metrics._forms import Form, RankingPrinciple, RatioForm, search_violation
+
+LARGEST_COUNT = 1e75  # products of four counts are finite
 
 
 def ratio(numerator: Floats, denominator: Floats, undefined: float) -> Floats:
@@ -41,7 +42,7 @@ def _count(value: npt.ArrayLike, name: str) -> Floats:
             count = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must hold counts, not {shown(value)}") from None
-    if count.ndim == 0 and np.isinf(count):
+    if count.ndim == 0 and abs(count) > LARGEST_COUNT:
         raise ValueError(f"{name} must hold finite counts, not {shown(value)}")
     return count
 
@@ -94,8 +95,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         value = self.zero_division
-        number = isinstance(value, Real) and not isinstance(value, np.timedelta64)
-        if not (number and (value in (0, 1) or value != value)):
+        if not (is_real(value) and (value in (0, 1) or value != value)):
             raise ValueError(f"zero_division must be 0, 1 or nan, not {shown(value)}")
         object.__setattr__(self, "zero_division", float(value))
         if value != 0:  # 0 is the default, whatever the metric makes of it
@@ -281,9 +281,8 @@ class Metric:
         """
         if zero_division is None:
             return self
-        number = isinstance(zero_division, int | float | np.number)
-        number = number and not isinstance(zero_division, np.timedelta64)
-        if number and zero_division in (0, 1) and not self._obeys(float(zero_division)):
+        plain = is_real(zero_division) and zero_division in (0, 1)
+        if plain and not self._obeys(float(zero_division)):
             return self
         if type(zero_division) is float and is_lasting(self):
             return cast(Self, _with_zero_division(self, zero_division))

@@ -328,7 +328,7 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
 def metric_from_dict(values: dict[str, Any]) -> Metric:
     """Return the metric of `metric_to_dict`; a lost function fails when called."""
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
-        raise ValueError(f"this is no saved metric: {values!r}")
+        raise ValueError(f"this is no saved metric: {shown(values)}")
     known = {key: restore_values(x) for key, x in values.items() if key != "class"}
     kind = values["class"]
     if kind == "CustomMetric":

@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_number
 from argmetric._ground.types import Booleans, Floats
-from argmetric._ground.validation import to_floats
+from argmetric._ground.validation import count_dimensions, to_floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
 from argmetric.metrics._forms import (
     AffineFactors,
@@ -242,7 +242,7 @@ AMOUNTS_ASSUMPTION = "labels independent of amounts given the scores"
 
 def _worth(value: object, name: str) -> float | Floats:
     """Return a checked number, or one finite number a row as a read-only array."""
-    if np.ndim(value) == 0 or isinstance(value, str):  # type: ignore[arg-type]
+    if count_dimensions(value) == 0 or isinstance(value, str):
         return check_number(value, name)
     worth = np.array(to_floats(value, name))
     if worth.ndim != 1:

@@ -17,7 +17,7 @@ from argmetric._forecast.distributions import score_pmf_from_counts
 from argmetric._forecast.forecast import build_forecast, conditions, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.result import Forecast
-from argmetric._ground.arguments import as_flags, shown
+from argmetric._ground.arguments import as_flags, check_column
 from argmetric._ground.display import Field
 from argmetric._ground.labels import binary_labels, read_together
 from argmetric._ground.limits import check_limits
@@ -210,11 +210,13 @@ class LazyTable(Verbs):
             "reference": resolve_calibrator(reference, logits=logits),
         }
         table = nw.from_native(self.table).lazy()
-        output = output or self.decision_column or "decision"
-        if not isinstance(output, str):
-            raise TypeError(f"output must be the name of a column, not {shown(output)}")
+        if output is None:
+            output = self.decision_column or "decision"
+        check_column(output, "output")
         if output.lower() in map(str.lower, table.collect_schema().names()):
-            raise ValueError(f"there is a column {output!r} already: name another one")
+            raise ValueError(
+                f"output: there is a column {output!r} already: name another one"
+            )
         columns = self._columns(self._by_group(average), p="score")
         plain = not logits and options["reference"] is None and "g" not in columns
         rows = Rows(table, columns, "logit" if logits else "p", in_bins=plain)

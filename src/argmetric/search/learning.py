@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground import saving
+from argmetric._ground.arguments import shown
 from argmetric._ground.display import Lines, Shown, lines_of
 from argmetric._ground.saving import Arrays
 from argmetric._ground.types import Integers, SingleFloats
@@ -132,7 +133,7 @@ def template_texts(table: str | Iterable[str]) -> Iterator[tuple[int, str]]:
     lines = table.splitlines() if isinstance(table, str) else list(table)
     for number, line in enumerate(lines, start=1):
         if not isinstance(line, str):
-            raise ValueError(f"template {number} must be text, not {line!r}")
+            raise ValueError(f"template {number} must be text, not {shown(line)}")
         text = "".join(line.partition("#")[0].split())
         if text:
             yield number, text
@@ -434,7 +435,7 @@ class Log:
 
     # called with every new row
     on_epoch: Callable[[dict[str, Any]], None] | None = None
-    verbose: int = 0  # 1 writes a line for each row to standard error
+    verbose: bool = False  # True writes a line for each row to standard error
     # stage, epoch, share of wrong decisions, score on what is held out, seconds
     rows: list[dict[str, Any]] = field(default_factory=list)
     interrupted: bool = False  # whether Ctrl-C ended the training

@@ -218,7 +218,8 @@ class CrfsuiteWeights:
                 if numbers[-1] < 0:
                     unknown = name
             return unknown
-        if isinstance(token, str) or not isinstance(token, Iterable):
+        single = isinstance(token, str) or getattr(token, "ndim", 1) == 0
+        if single or not isinstance(token, Iterable):
             raise ValueError(
                 f"{where}: the features of a token are a list or a dict, not "
                 f"{shown(token)}"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric._ground.arguments import check_flag, check_label
+from argmetric._ground.arguments import check_count, check_flag, check_label
 from argmetric._ground.odds import expit
 from argmetric._ground.types import (
     AnyArray,
@@ -417,7 +417,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "_model"):
             self.n_features_in_ = 0
             self._start()
-        rows = self._vocabulary.row(x, bits=self.hash_bits, learn=True)
+        rows = self._vocabulary.row(x, bits=self._bits, learn=True)
         if not self.hash_bits:
             self._model.grow(len(self._vocabulary))
             self.n_features_in_ = max(self.n_features_in_, len(self._vocabulary))
@@ -461,7 +461,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _decide_row(self, x: Mapping[Hashable, Any]) -> tuple[AnyArray, Floats]:
         """Return the label and score of one row of named features."""
-        rows = self._vocabulary.row(x, bits=self.hash_bits, learn=False)
+        rows = self._vocabulary.row(x, bits=self._bits, learn=False)
         return self._model.decide(rows)
 
     # -- what was learned ---------------------------------------------------------
@@ -523,8 +523,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- inside -------------------------------------------------------------------
 
+    @property
+    def _bits(self) -> int | None:
+        """Checked `hash_bits`; 2**bits is 0 in the 8 bits of numpy's uint8."""
+        if self.hash_bits is None:
+            return None
+        return check_count(self.hash_bits, "hash_bits", low=1, high=30)
+
     def _width(self) -> int:
-        return 2**self.hash_bits if self.hash_bits else self.n_features_in_
+        return 2**self._bits if self._bits else self.n_features_in_
 
     def _start(self) -> None:
         """Create a model for rows of the current width and feature names."""
@@ -541,7 +548,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._model
 
     def _rows(self, X: Features, *, reset: bool = False, least: int = 0) -> FeatureRows:
-        return read_rows(self, X, self.hash_bits, reset=reset, least=least)
+        return read_rows(self, X, self._bits, reset=reset, least=least)
 
     def _read_truth(
         self,

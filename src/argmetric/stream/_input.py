@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from argmetric._ground.arguments import check_count, shown, to_float
+from argmetric._ground.arguments import shown, to_float
 from argmetric._ground.features import (
     check_features_with_hint,
     class_number,
@@ -134,8 +134,6 @@ def read_rows(
     least : int
         Minimum number of rows.
     """
-    if bits is not None:
-        bits = check_count(bits, "hash_bits", low=1, high=30)
     options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
     options["ensure_min_samples"] = least
     with check_features_with_hint(X):

@@ -221,8 +221,8 @@ class StreamModel:
         if logits.size and np.isnan(logits.max()):
             row = int(np.flatnonzero(np.isnan(logits))[0])
             raise ValueError(
-                f"the log-odds of row {row} overflow: its features, or those of rows "
-                "before it, are too large; scale them, and fit again"
+                f"the log-odds of row {row} overflow: features or sample_weight of it, "
+                "or of rows before it, are too large; scale them, and fit again"
             )
         return labels, logits
 

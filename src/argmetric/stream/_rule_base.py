@@ -20,7 +20,12 @@ from argmetric._ground.display import Shown, table
 from argmetric._ground.labels import clear_labels
 from argmetric._ground.odds import expit
 from argmetric._ground.types import ArrayLike, Axes, Floats
-from argmetric._ground.validation import check_length, check_scores, to_floats
+from argmetric._ground.validation import (
+    check_length,
+    check_scores,
+    is_masked,
+    to_floats,
+)
 from argmetric.metrics import (
     MCC,
     BalancedAccuracy,
@@ -419,7 +424,8 @@ class ThresholdRule(StreamRule):
 
 def check_state(state: object) -> None:
     """Raise an error if the state is not an array of floats."""
-    if not isinstance(state, np.ndarray) or state.dtype != np.float64:
+    plain = isinstance(state, np.ndarray) and not is_masked(state)
+    if not plain or state.dtype != np.float64:
         raise TypeError(
             f"the state must be the array from init_state, not {type(state).__name__}"
         )

@@ -9,7 +9,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from argmetric._ground.arguments import check_count, check_flag, check_number, shown
+from argmetric._ground.arguments import (
+    check_count,
+    check_flag,
+    check_number,
+    is_sparse,
+    shown,
+)
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Floats
 from argmetric.metrics import MetricLike
@@ -360,7 +366,7 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
     """
     if isinstance(rule, ThresholdRule):
         return rule
-    if isinstance(rule, dict):
+    if isinstance(rule, dict) and not is_sparse(rule):
         options = {key: value for key, value in rule.items() if key != "rule"}
         if "prior" in options and isinstance(options["prior"], list):
             options["prior"] = tuple(options["prior"])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import is_among, shown
 from argmetric._ground.features import is_second
 from argmetric._ground.labels import clear_labels, label_array, plain_label
 from argmetric._ground.odds import from_log_odds
@@ -42,7 +42,7 @@ def _is_default(rule: object) -> bool:
 def takes_several(owner: OnlineClassifier | OnlineThreshold) -> bool:
     """Return whether the rule and the learner support more than two classes."""
     ours = isinstance(owner.rule, OMMARule) or _is_default(owner.rule)
-    return ours and getattr(owner, "learner", "") not in OWN_DECISION
+    return ours and not is_among(getattr(owner, "learner", ""), OWN_DECISION)
 
 
 def build_answers(

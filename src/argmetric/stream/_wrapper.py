@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric._ground.arguments import check_label, install
+from argmetric._ground.arguments import check_label, install, shown
 from argmetric._ground.features import check_features_with_hint
 from argmetric._ground.odds import logit
 from argmetric._ground.types import (
@@ -349,7 +349,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if not (self._is_river or hasattr(self.model, "partial_fit")):
             raise TypeError(
-                f"model must have partial_fit or learn_one, and {self.model!r} does not"
+                "model must have partial_fit or learn_one, and "
+                f"{shown(self.model)} does not"
             )
         self._answers: ThresholdAnswers | Answers = answers
         self.classes_, self._trained = answers.classes, False

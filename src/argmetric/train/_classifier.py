@@ -14,13 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
-from argmetric._ground.arguments import (
-    check_jobs,
-    check_label,
-    check_seed,
-    refuses,
-    shown,
-)
+from argmetric._ground.arguments import check_jobs, check_label, check_seed, refuses
 from argmetric._ground.features import (
     check_features,
     estimator_labels,
@@ -46,6 +40,7 @@ from argmetric.train._fitting import (
     RoutesMetadata,
     base_estimator,
     calibrate_and_tune,
+    check_classifier,
     check_options,
     read_problem,
     route_params,
@@ -283,8 +278,7 @@ class MetricClassifier(
         check_seed(self.random_state, high=2**32 - 1)
         check_label(self.pos_label)
         estimator = base_estimator(self.estimator)
-        if not hasattr(estimator, "fit"):
-            raise TypeError(f"estimator must be a classifier, not {shown(estimator)}")
+        check_classifier(estimator)
         frozen = isinstance(estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(estimator)

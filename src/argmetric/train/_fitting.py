@@ -144,6 +144,12 @@ def base_estimator(estimator: Any) -> Any:
     return default
 
 
+def check_classifier(estimator: object) -> None:
+    """Refuse what cannot be fitted."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise TypeError(f"estimator must be a classifier, not {shown(estimator)}")
+
+
 class RoutesMetadata:
     """Metadata routing of a classifier that fits an estimator on folds."""
 

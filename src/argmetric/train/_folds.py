@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import is_whole, shown
 from argmetric._ground.features import (
     Method,
     check_features,
@@ -343,8 +342,8 @@ def split_rows(
     cv: Folds | None, problem: Problem, split_parameters: dict[str, object]
 ) -> list[Split]:
     """Return training and test rows of every fold."""
-    if cv is None or isinstance(cv, int | Integral):
-        folds = 5 if cv is None else int(cv)
+    if cv is None or is_whole(cv):
+        folds = 5 if cv is None else int(cv)  # type: ignore[call-overload]
         if folds < 2:
             raise ValueError(f"cv must be at least 2 folds, not {folds}")
         return stratify_folds(problem.codes, problem.classes, problem.groups, folds)

@@ -308,6 +308,7 @@ class FrankWolfeClassifier(
         """
         self._check_options()
         estimator = _fitting.base_estimator(self.estimator)
+        _fitting.check_classifier(estimator)
         X, y = _folds.check_rows(X, y, "FrankWolfeClassifier")
         known = estimator.classes_ if isinstance(estimator, FrozenEstimator) else None
         classes, codes = _folds.code_classes(y, known)
@@ -365,6 +366,7 @@ class FrankWolfeClassifier(
         arguments.check_count(self.max_iter, "max_iter", low=1)
         arguments.check_jobs(self.n_jobs)
         arguments.check_seed(self.random_state, high=2**32 - 1)
+        arguments.check_label(self.pos_label)
 
     def _plug_in(
         self, estimator: Any, problem: _folds.Problem, group: Integers
@@ -422,18 +424,18 @@ class FrankWolfeClassifier(
                 "algorithm='bisection' is for ratios of counts of two classes without "
                 "limits, such as f1: pass algorithm='frank-wolfe'"
             )
-        search = Search(gain, limits, oracle, bool(self.verbose))
+        search = Search(gain, limits, oracle, arguments.check_verbose(self.verbose))
         search.start(true)
-        weights, promised = None, -np.inf
+        weights, promised, max_iter = None, -np.inf, int(self.max_iter)
         if ratio is not None and halved and self.algorithm != "frank-wolfe":
-            bisect(search, *ratio, self.max_iter)
+            bisect(search, *ratio, max_iter)
         else:
-            mixture = frank_wolfe(search, self.max_iter)
+            mixture = frank_wolfe(search, max_iter)
             if self.randomised:
                 weights = mixture.weights
             elif limits.names:
                 promised = mixture.gain
-                for factor in np.geomspace(0.9, 3.0, self.max_iter):
+                for factor in np.geomspace(0.9, 3.0, max_iter):
                     priced = limits.price(factor * mixture.prices)
                     search.add(mixture.slopes + priced)
         if weights is None:

@@ -21,6 +21,7 @@ from argmetric._ground.arguments import (
     check_label,
     check_number,
     check_seed,
+    check_verbose,
     shown,
 )
 from argmetric._ground.features import (
@@ -373,8 +374,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             check_flag(getattr(self, name), name)
         check_seed(self.random_state, high=2**32 - 1)
         check_label(self.pos_label)
-        if not isinstance(self.verbose, bool):
-            check_number(self.verbose, "verbose")
+        check_verbose(self.verbose)
 
     def score(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_number, shown
+from argmetric._ground.arguments import check_number, is_real, shown
 from argmetric._ground.labels import plain_label
 from argmetric._ground.types import AnyArray, ClassTuple, Floats, SharesLike
 from argmetric._ground.validation import check_choice
@@ -133,8 +132,9 @@ def read_limits(
             sizes = true[:, c] if rate == "recall" else true.sum(axis=1)
             if not sizes.all():
                 raise ValueError(
-                    f"group {shown(plain_label(groups[np.argmin(sizes)]))} has no row "
-                    f"of class {shown(classes[c])}, and so no {rate}: leave it out"
+                    f"groups has {shown(plain_label(groups[np.argmin(sizes)]))} with "
+                    f"no row of class {shown(classes[c])}, and so with no {rate}: "
+                    "leave that group out"
                 )
             own = np.zeros((len(true), *shape))
             for g, weight in enumerate(sizes):
@@ -149,8 +149,8 @@ def _floors(
     value: SharesLike | None, name: str, classes: ClassTuple, positive: int | None
 ) -> Floats:
     """Return the floor of each class; a number is of the positive one of two."""
-    if positive is not None and isinstance(value, Real):
-        value = {classes[positive]: float(value)}
+    if positive is not None and is_real(value):
+        value = {classes[positive]: value}
     return least_recalls(value, classes, name)
 
 

@@ -412,7 +412,7 @@ def test_groups_are_refused_without_parity_and_where_one_has_no_positives():
     refuses(ValueError, "groups are those of parity", FrankWolfeClassifier().fit, X, Y,
             groups=group)  # fmt: skip
     model = FrankWolfeClassifier(parity=PARITY)
-    refuses(ValueError, "group 'b' has no row of class 1", model.fit, X, Y,
+    refuses(ValueError, "groups has 'b' with no row of class 1", model.fit, X, Y,
             groups=group)  # fmt: skip
 
 

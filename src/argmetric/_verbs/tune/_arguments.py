@@ -86,8 +86,12 @@ def column_of_labels(y: object, n: int) -> AnyArray:
     """Return one label per row."""
     if is_sparse(y):
         raise TypeError("y must be dense: pass y.toarray()")
-    array = one_per_row(label_array(y), "y")
-    check_length(array, "y", n)
+    array = label_array(y)
+    if array.ndim > 1 and array.shape[1] > 1:
+        raise ValueError(
+            f"y must hold one label for each row of p, not be of shape {array.shape}"
+        )
+    check_length(one_per_row(array, "y"), "y", n)
     return array
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._ground.arguments import check_label, shown
+from argmetric._ground.arguments import check_choice, check_label, shown
 from argmetric._ground.display import Field, Headline, documented
 from argmetric._ground.labels import Labels, plain_label
 from argmetric._ground.pictures import SmallPicture, adaptive_edges, drawing
@@ -218,6 +218,7 @@ class ReviewRule(SavedRule):
         bool
             Whether it is min_precision or min_specificity.
         """
+        check_choice(name, "name", (*ACCEPTING, *REJECTING))
         return name in ACCEPTING
 
     def actions(self, p: ArrayLike) -> AnyArray:

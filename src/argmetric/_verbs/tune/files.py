@@ -17,7 +17,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.display import Field
 from argmetric._ground.label_words import list_labels
-from argmetric._ground.saving import Saved, check_version, restore_values
+from argmetric._ground.saving import Saved, check_version, is_file_of, restore_values
 from argmetric._ground.types import AnyArray, ArrayLike, Floats, Frame, Interval, Series
 from argmetric._verbs.tune._export import ExportMixin
 from argmetric.metrics import (
@@ -229,13 +229,13 @@ class SavedRule(ExportMixin, Saved[Any]):
     @classmethod
     def _kind_of(cls, values: object) -> str:
         """Return the kind of a saved rule; refuse other values and newer formats."""
-        # A sparse matrix of keys is a dict with a `get` of its own.
-        if not isinstance(values, dict) or str(dict.get(values, "file")) != NAME:
+        if not is_file_of(NAME, values):
             raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")
         made = values.get("versions")
         by = made.get("argmetric", "") if isinstance(made, dict) else ""
         check_version(values.get("format"), FORMAT, "this rule", by)
-        return str(values.get("kind"))
+        kind = values.get("kind")
+        return kind if isinstance(kind, str) else shown(kind)
 
     def __getstate__(self) -> dict[str, object]:
         """Return plain dicts for pickle, which fills a mapping item by item."""

@@ -305,7 +305,9 @@ def split(
             raise ValueError("dev holds no inputs")
         return data, found
     if not 0 < dev < 1:
-        raise ValueError(f"dev must be (X, Y) or a share between 0 and 1, not {dev!r}")
+        raise ValueError(
+            f"dev must be (X, Y) or a share between 0 and 1, not {shown(dev)}"
+        )
     X, Y = data
     n = max(1, round(dev * len(X)))
     if n >= len(X):

@@ -339,9 +339,9 @@ class LinearLearner(Shown):
         code, target = _CODES[self.kind], TARGETS.index(self.target)
         if self.hash_bits is None:
             how = code, target, self.step
-            return learn_table(decisions, costs, rng, self.epochs, how)
-        size = 2**self.hash_bits
-        shift = np.uint64(64 - self.hash_bits)
+            return learn_table(decisions, costs, rng, int(self.epochs), how)
+        bits = int(self.hash_bits)  # 2**bits is 0 in 8 bits of numpy's
+        size, shift = 2**bits, np.uint64(64 - bits)
         weights, squares = np.zeros(size), np.full(size, FIRST_SQUARE)
         lags, clock = np.zeros(size), np.zeros(1)
         regrets = cheapest_regrets(
@@ -350,7 +350,7 @@ class LinearLearner(Shown):
         rows = flat(expand_features(decisions, self.quadratic))
         scale = importance_scale(regrets, decisions)
         state = (weights, squares, lags, clock)
-        for _ in range(self.epochs if len(decisions) else 0):
+        for _ in range(int(self.epochs) if len(decisions) else 0):
             order = rng.permutation(len(decisions))
             learn(rows, regrets, order, shift, code, target, self.step, scale, state)
         if clock[0]:

@@ -10,12 +10,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from argmetric._ground.arguments import check_choice, check_count, shown, to_float
+from argmetric._ground.arguments import (
+    check_choice,
+    check_count,
+    check_verbose,
+    is_real,
+    shown,
+    to_float,
+)
 from argmetric._ground.types import Estimator, Integers
 from argmetric.search._searn._beams import Decoder, Prediction, QueueTask, best_share
 from argmetric.search._searn._estimators import EstimatorLearner, is_estimator
@@ -75,7 +82,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     beta = options["beta"]
     if isinstance(beta, str):
         check_choice(beta, "beta", ("search",))
-    elif not isinstance(beta, Real) or not 0 < to_float(beta) <= 1:
+    elif not is_real(beta) or not 0 < to_float(beta) <= 1:
         raise ValueError(f"beta must be above 0 and at most 1, not {shown(beta)}")
     if options["iterations"] is None and beta in ("search", 1):
         raise ValueError("iterations=None needs a fixed beta below 1")
@@ -93,6 +100,7 @@ def check_options(options: Mapping[str, Any]) -> None:
                 f"{options['algorithm']!r}"
             )
     _check_counts(options)
+    check_verbose(options["verbose"])
 
 
 def _check_learner(learner: object) -> None:
@@ -278,8 +286,8 @@ class Searn(Parameters):
         check_options(self.get_params())
         self._search_task: Task = self.task
         if self.train_beam:
-            width = self.search_width
-            self._search_task = QueueTask(self.task, self.beam, search_width=width)
+            width = int(self.search_width)
+            self._search_task = QueueTask(self.task, int(self.beam), search_width=width)
         return self
 
     def _prepare(self, X: Sequence[Input]) -> Sequence[Any]:
@@ -308,20 +316,20 @@ class Searn(Parameters):
         return self.policy_
 
     def _decoder(self) -> Decoder:
-        beam = 1 if self.train_beam else self.beam  # a queue is a beam by itself
+        beam = 1 if self.train_beam else int(self.beam)  # a queue is a beam by itself
         form, prediction, seed = self.beam_scores, self.prediction, self.random_state
         return Decoder(self._search_task, beam, form, prediction, seed)
 
     def _loop(self, data: Data, dev: Data | None, rng: np.random.Generator) -> None:
         """Run Fig. 1 until the iterations are done or the losses stop falling."""
-        initial = InitialPolicy(self._search_task, self.search_width)
+        initial = InitialPolicy(self._search_task, int(self.search_width))
         mixture = Mixture(initial)
         self._gathered: list[Examples] = []
         rows: list[Iteration] = []
         best: _Best | None = None
         stopped = "all iterations done"
         try:
-            for number in range(1, (self.iterations or _MOST_ITERATIONS) + 1):
+            for number in range(1, int(self.iterations or _MOST_ITERATIONS) + 1):
                 mixture, row, longest = self._iterate(number, mixture, data, dev, rng)
                 rows.append(row)
                 if self.verbose:
@@ -353,7 +361,7 @@ class Searn(Parameters):
     ) -> Examples:
         """Return the decisions that the mixture meets, with the costs of actions."""
         gather = partial(
-            roll_in, mixture, data, folds, n_rollouts=self.n_rollouts, seed=seed
+            roll_in, mixture, data, folds, n_rollouts=int(self.n_rollouts), seed=seed
         )
         if self.algorithm == "searn":
             return gather(kind=self.costs)
@@ -383,7 +391,7 @@ class Searn(Parameters):
         initial = mixture.initial
         assert initial is not None
         initial.forget()
-        seed = self.random_state + 7919 * number
+        seed = int(self.random_state) + 7919 * number
         folds = folds_of(len(data[0]), n_folds, self.random_state)
         examples = self._examples(mixture, data, folds, seed)
         if self.algorithm != "searn":

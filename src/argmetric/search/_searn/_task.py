@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+from argmetric._ground.arguments import shown
+
 # Each task has its own kinds of these
 Input: TypeAlias = Any
 State: TypeAlias = Any
@@ -371,7 +373,10 @@ def check_is_task(value: object, name: str = "task") -> None:
 
 def quote(value: object) -> str:
     """Return a value for an error message, cut to a line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # lists within lists, an object of the user's own
+        return shown(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 
 

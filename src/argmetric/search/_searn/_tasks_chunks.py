@@ -254,8 +254,9 @@ def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
         near = own_features(x[i]) if 0 <= i < n else [("end", 1.0)]
         found += [((side, name), value) for name, value in near]
     found.append((("length", stop - start), 1.0))
-    if all(isinstance(token, str) for token in x[start:stop]):
-        found.append((("whole", *x[start:stop]), 1.0))
+    tokens = [x[i] for i in range(start, stop)]
+    if all(isinstance(token, str) for token in tokens):
+        found.append((("whole", *tokens), 1.0))
     return found
 
 

@@ -240,7 +240,7 @@ class SummaryOptions(NamedTuple):
     oracle_beam: int
     beta: float
     random_state: int
-    verbose: int
+    verbose: bool
 
     def start(
         self,

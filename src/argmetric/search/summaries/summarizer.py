@@ -10,7 +10,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._ground.arguments import check_choice, check_count, check_number
+from argmetric._ground.arguments import (
+    check_choice,
+    check_count,
+    check_number,
+    check_verbose,
+)
 from argmetric._ground.saving import Arrays
 from argmetric.search.learning import SavedEstimator
 from argmetric.search.summaries.cluster import read_clusters
@@ -174,7 +179,7 @@ class Summarizer(SavedEstimator):
             check_count(beam, "oracle_beam", low=1, high=_MOST_BEAM),
             beta,
             check_count(self.random_state, "random_state", low=0),
-            check_count(self.verbose, "verbose"),
+            check_verbose(self.verbose),
         )
 
     # -- learning ---------------------------------------------------------------------

@@ -145,7 +145,9 @@ def _columns(sentences: Sequence[Any], with_labels: bool) -> tuple[Sequence[str]
     for number, column in enumerate(columns):
         if not _is_text(column):
             bad = next(value for value in column if not isinstance(value, str))
-            raise ValueError(f"column {number} of the tokens holds {bad!r}, not text")
+            raise ValueError(
+                f"column {number} of the tokens holds {shown(bad)}, not text"
+            )
     return columns
 
 
@@ -192,7 +194,7 @@ def _refuse_uneven(sentences: Sequence[Any]) -> None:
         """Return the number of columns of a token."""
         if not isinstance(token, str) and not hasattr(token, "__len__"):
             raise ValueError(
-                f"a token must be text or a tuple of columns, not {token!r}"
+                f"a token must be text or a tuple of columns, not {shown(token)}"
             )
         return 1 if isinstance(token, str) else len(token)
 
@@ -202,7 +204,7 @@ def _refuse_uneven(sentences: Sequence[Any]) -> None:
             if width(token) != first:
                 raise ValueError(
                     f"sentence {s}, token {i}: {width(token)} columns, but the first "
-                    f"token has {first}: {token!r}"
+                    f"token has {first}: {shown(token)}"
                 )
     raise ValueError("write every token in one way: as text or as a tuple of columns")
 
@@ -222,7 +224,7 @@ def _label_columns(
     if n_tiers == 1:
         if not _is_text(flat):
             bad = next(label for label in flat if not isinstance(label, str))
-            raise ValueError(f"a label must be text, not {bad!r}")
+            raise ValueError(f"a label must be text, not {shown(bad)}")
         return (list(map(str, flat)),)
     if not flat:
         return ((),) * n_tiers
@@ -239,7 +241,7 @@ def _label_columns(
     if not fits(flat):
         bad = next(label for label in flat if not fits([label]))
         raise ValueError(
-            f"a joint label must be a tuple of {n_tiers} texts, not {bad!r}"
+            f"a joint label must be a tuple of {n_tiers} texts, not {shown(bad)}"
         )
     return tuple(zip(*flat, strict=True))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.arguments import check_count, renamed_keyword
+from argmetric._ground.arguments import check_count, check_verbose, renamed_keyword
 from argmetric._ground.saving import Arrays
 from argmetric._ground.types import ArrayLike, Features
 from argmetric.search.learning import Log, Recipe, RollIn, SavedEstimator, dense, sparse
@@ -225,7 +225,7 @@ class Tagger(SavedEstimator):
         if dev is not None:
             text, right = dev if isinstance(dev, tuple) else (dev, None)
             held, _ = read_labelled(text, right, len(tiers))
-        log = Log(on_epoch, self.verbose)
+        log = Log(on_epoch, check_verbose(self.verbose))
         plan = replace(options, codecs=codecs)
         model = learn_text(plan, corpus, gold, log, held)
         return self._learn(options, model, log)
@@ -262,7 +262,7 @@ class Tagger(SavedEstimator):
         options = resolve(self.get_params())
         if self.task != "label":
             raise ValueError(f"a matrix needs task='label', not {self.task!r}")
-        log = Log(on_epoch, self.verbose)
+        log = Log(on_epoch, check_verbose(self.verbose))
         model = learn_matrix(options, X, y, lengths, log, dev=dev)
         return self._learn(options, model, log)
 
