@@ -161,7 +161,8 @@ def is_among(value: object, words: Collection[str]) -> bool:
 
 def check_verbose(value: object) -> bool:
     """Return whether `verbose`, a flag or a number, asks for lines."""
-    return value if isinstance(value, bool) else check_number(value, "verbose") != 0.0
+    flag = isinstance(value, bool | np.bool_)
+    return bool(value) if flag else check_number(value, "verbose") != 0.0
 
 
 def is_real(value: object) -> bool:

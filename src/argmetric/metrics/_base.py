@@ -16,7 +16,7 @@ from argmetric._ground.labels import clear_labels
 from argmetric._ground.types import Floats
 from argmetric.metrics._forms import Form, RankingPrinciple, RatioForm, search_violation
 
-LARGEST_COUNT = 1e75  # products of four counts are finite
+MOST_COUNTED = 1e75  # products of four counts are finite
 
 
 def ratio(numerator: Floats, denominator: Floats, undefined: float) -> Floats:
@@ -42,7 +42,7 @@ def _count(value: npt.ArrayLike, name: str) -> Floats:
             count = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must hold counts, not {shown(value)}") from None
-    if count.ndim == 0 and abs(count) > LARGEST_COUNT:
+    if count.ndim == 0 and abs(count) > MOST_COUNTED:
         raise ValueError(f"{name} must hold finite counts, not {shown(value)}")
     return count
 
