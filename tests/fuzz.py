@@ -269,7 +269,8 @@ def _nan_places(value, name="it", depth=0):
         return (
             {name} if value.dtype.kind in "fcmM" and (value != value).any() else set()
         )
-    if type(value).__module__.startswith(("pandas", "polars", "pyarrow")):
+    of_frames = type(value).__module__.startswith(("pandas", "polars", "pyarrow"))
+    if of_frames and hasattr(value, "__len__"):
         with contextlib.suppress(Exception):
             value = np.asarray(value, dtype=object)
     if isinstance(value, Mapping):

@@ -34,7 +34,8 @@ NAMES = dict.fromkeys(
     ("group", "score", "label", "weight", "decision_column", "features"),
     "column|features must",
 )
-NAMES["n_sample"] = "n_sample|one class"
+NAMES["n_sample"] = "n_sample|one class|each class"
+NAMES["reference"] = r"reference|\bp\b|\by\b"
 NAMES["output"] = r"\boutput\b|cannot write"
 NAMES["files"] = r"\bfiles\b|cannot read|column|rows"
 READING = {

@@ -275,6 +275,8 @@ FRANK_WOLFE(LogisticRegression).fit(*TWO) -> TypeError: estimator must be a clas
 FRANK_WOLFE(verbose=np.zeros(2)).fit(*TWO) -> TypeError: verbose must be a number
 FRANK_WOLFE(cv=np.timedelta64(2, "s")).fit(*TWO) -> TypeError: cv must be a number of
 FRANK_WOLFE(min_recall=np.timedelta64("NaT")).fit(*TWO) -> TypeError: min_recall must
+FRANK_WOLFE(max_iter=2**31).fit(*TWO) -> ValueError: max_iter must be .* to 10,000
+am.FBeta().value(1, [None], 1, 2) -> TypeError: k must hold counts, not \[None\]
 FRANK_WOLFE(pos_label=[1]).fit(*TWO) -> TypeError: pos_label must be one label
 am.search.Searn(LABELS, verbose="x").fit(["x"], ["a"]) -> TypeError: verbose must be
 am.stream.OnlineClassifier(learner=np.zeros(2)).fit(*TWO) -> ValueError: learner must be

@@ -40,6 +40,8 @@ def _count(value: npt.ArrayLike, name: str) -> Floats:
             raise TypeError
         with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
             count = np.asarray(value, dtype=np.float64)
+        if isinstance(value, list | tuple) and np.isnan(count).any():
+            raise TypeError  # None among them, say
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must hold counts, not {shown(value)}") from None
     if count.ndim == 0 and abs(count) > MOST_COUNTED:

@@ -363,7 +363,7 @@ class FrankWolfeClassifier(
         if self.calibration is not None:
             arguments.check_choice(self.calibration, "calibration", METHODS)
         arguments.check_flag(self.randomised, "randomised")
-        arguments.check_count(self.max_iter, "max_iter", low=1)
+        arguments.check_count(self.max_iter, "max_iter", low=1, high=10_000)
         arguments.check_jobs(self.n_jobs)
         arguments.check_seed(self.random_state, high=2**32 - 1)
         arguments.check_label(self.pos_label)

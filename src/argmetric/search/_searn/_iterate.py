@@ -286,7 +286,7 @@ def same_number(X: Sequence[Input], Y: Sequence[Output], what: str = "") -> Data
 
 def check_sequence(values: object, name: str) -> None:
     """Refuse what is no sequence, such as a table or a view of memory."""
-    wrong = hasattr(values, "columns") or isinstance(values, memoryview)
+    wrong = hasattr(type(values), "columns") or isinstance(values, memoryview)
     if not is_sized(values) or wrong:
         raise TypeError(f"{name} must be a sequence, not {shown(values)}")
 

@@ -47,7 +47,9 @@ def own_features(token: object) -> Named:
 def check_tokens(x: Input) -> int:
     """Return the number of tokens of an input."""
     sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
-    other = hasattr(x, "columns") or hasattr(x, "tocsr")  # a table, a sparse matrix
+    other = hasattr(type(x), "columns") or hasattr(
+        x, "tocsr"
+    )  # a table, a sparse matrix
     if not sized or isinstance(x, Mapping | Set) or other:
         raise TypeError(f"x must be a sequence of tokens, not {quote(x)}")
     return len(x)
