@@ -214,7 +214,7 @@ def review_rows(
     coverage = check.check_share(coverage, "coverage")
     seed = check.check_count(random_state, "random_state", low=0)
     if len(getattr(p, "shape", ())) > 1:
-        raise ValueError("p must be one column: review_rows ranks rows")
+        raise ValueError("p must be one column, not a matrix: review_rows ranks rows")
     layout = lay_out(p, logits=logits)
     n = layout.scores.size
     require_defined(metric, n)

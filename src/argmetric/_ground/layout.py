@@ -147,11 +147,13 @@ def check_matrix_average(
         )
     if average is None:
         names = column_names(p)
-        column = "" if names is None else f"pass one column, {name}[{names[0]!r}]; "
+        way = (
+            "" if names is None else f"pass one column, such as {name}[{names[0]!r}]; "
+        )
         raise ValueError(
-            f"{column}{name} is a matrix, and a matrix needs average='samples' (mean "
-            "over rows), 'macro' (mean over columns) or 'micro' (all cells together); "
-            "for one of several classes per row call argmetric.classes.decide or "
+            f"{way}{name} is a matrix, and a matrix needs average='samples' (mean over "
+            "rows), 'macro' (mean over columns) or 'micro' (all cells together); for "
+            "one of several classes per row call argmetric.classes.decide or "
             "argmetric.classes.forecast"
         )
     check_choice(average, "average", ("samples", "macro", "micro"))
