@@ -72,6 +72,9 @@ am.get_metric(am.optimal_scorer("f1"))
     -> TypeError: metric is a scorer, OptimalScorer: pass the
 am.search.span_features(pd.DataFrame({"a": [1.0, 2.0]}), 0, 1)
     -> TypeError: x must be a sequence of tokens
+am.search.span_features(pd.Series(["a", "b"], index=[1, 0]), 0, 1)
+    -> TypeError: x must be a sequence of tokens, a list
+am.classes.evaluate([1j, 1], [1j, 1]) -> TypeError: complex
 am.search.span_features(np.array([["a"], ["b"]]), 0, 1)
     -> TypeError: features of a token must be numbers
 am.sequence.decode_spans() -> TypeError: pass a model, or candidates

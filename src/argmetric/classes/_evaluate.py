@@ -325,6 +325,8 @@ def sorted_classes(labels: set[Any], name: str) -> ClassTuple:
     kinds = sorted({type(one).__name__ for one in labels})
     if len(kinds) > 1:
         raise TypeError(f"{name} mix labels of different types: {', '.join(kinds)}")
+    if "complex" in kinds:
+        raise TypeError(f"{name} are complex numbers, which have no order")
     return tuple(sorted(labels))
 
 

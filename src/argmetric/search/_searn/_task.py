@@ -376,6 +376,8 @@ def quote(value: object) -> str:
     try:
         text = repr(value)
     except Exception:  # lists within lists, an object of the user's own
+        text = "\n"
+    if "\n" in text:
         return shown(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 

@@ -47,11 +47,10 @@ def own_features(token: object) -> Named:
 def check_tokens(x: Input) -> int:
     """Return the number of tokens of an input."""
     sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
-    other = hasattr(type(x), "columns") or hasattr(
-        x, "tocsr"
-    )  # a table, a sparse matrix
+    # A table, a sparse matrix, a series of pandas, whose x[i] is the row named i
+    other = any(hasattr(type(x), name) for name in ("columns", "tocsr", "iloc"))
     if not sized or isinstance(x, Mapping | Set) or other:
-        raise TypeError(f"x must be a sequence of tokens, not {quote(x)}")
+        raise TypeError(f"x must be a sequence of tokens, a list, not {quote(x)}")
     return len(x)
 
 
