@@ -281,6 +281,8 @@ FRANK_WOLFE(min_recall=np.timedelta64("NaT")).fit(*TWO) -> TypeError: min_recall
 FRANK_WOLFE(max_iter=2**31).fit(*TWO) -> ValueError: max_iter must be .* to 10,000
 am.FBeta().value(1, [None], 1, 2) -> TypeError: k must hold counts, not \[None\]
 FRANK_WOLFE(pos_label=[1]).fit(*TWO) -> TypeError: pos_label must be one label
+am.search.Searn(LABELS).fit(["x"], ["a"], dev=pd.DataFrame([[0, 1]]))
+    -> TypeError: dev must be \(X, Y\) or a share
 am.search.Searn(LABELS, verbose="x").fit(["x"], ["a"]) -> TypeError: verbose must be
 am.stream.OnlineClassifier(learner=np.zeros(2)).fit(*TWO) -> ValueError: learner must be
 am.stream.OnlineClassifier(learner=pd.DataFrame()).fit(*TWO) -> ValueError: learner must

@@ -166,7 +166,7 @@ class Basis:
         shares = (np.arange(N_KNOTS) + 0.5) / N_KNOTS * information[-1]
         places = np.minimum(np.searchsorted(information, shares), c.size - 1)
         knots = np.unique(bins.x[places])
-        centre = dot(weight, bins.x) / float(information[-1])
+        centre = dot(weight, bins.x) / max(float(information[-1]), 1e-300)
         low_end, high_end = bins.ends or (-np.inf, np.inf)
         at_ends = bins.x == low_end, bins.x == high_end
         low, high = (float(bins.total[end].sum()) for end in at_ends)

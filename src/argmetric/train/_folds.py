@@ -124,7 +124,12 @@ def take_rows(values: Any, rows: Integers) -> Any:
     if is_frame_like(values):
         import narwhals as nw
 
-        frame = nw.from_native(values, eager_only=True, allow_series=True)
+        try:
+            frame = nw.from_native(values, eager_only=True, allow_series=True)
+        except TypeError:  # an array of lists, say
+            raise TypeError(
+                f"X must be rows of features, not {shown(values)}"
+            ) from None
         return nw.to_native(frame[rows])
     if isinstance(values, list | tuple):
         return [values[i] for i in rows.tolist()]

@@ -298,7 +298,7 @@ def split(
     if dev is None:
         return data, None
     if not isinstance(dev, int | float):
-        if not is_sized(dev) or len(dev) != 2:
+        if not isinstance(dev, tuple | list) or len(dev) != 2:
             raise TypeError(f"dev must be (X, Y) or a share, not {shown(dev)}")
         found = same_number(dev[0], dev[1], "dev: ")
         if not len(found[0]):
