@@ -64,10 +64,9 @@ def fit_joint_calibrators(y: Booleans, scores: Floats) -> list[JointCalibrator]:
         levels.append(np.log(np.maximum(np.where(y, p, q), 1e-9)).sum())
     part = np.exp(np.array(levels) - max(levels))
     counts = np.floor(N_CALIBRATORS * part / part.sum() + 0.5).astype(np.int64)
+    pairs = zip(fits, counts.tolist(), strict=True)
     return [
-        one._replace(draws=_alternatives(one.calibrator, count))
-        for one, count in zip(fits, counts.tolist(), strict=True)
-        if count
+        one._replace(draws=_alternatives(one.calibrator, n)) for one, n in pairs if n
     ]
 
 

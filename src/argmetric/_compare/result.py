@@ -32,7 +32,7 @@ from argmetric._ground.types import (
 from argmetric._ground.validation import to_numpy
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
-FORMAT = 2  # of the saved form; 1 had an effect of patterns
+FORMAT = 2  # of the saved form; 1 was never released
 NAME = "argmetric comparison"
 SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
 VERDICTS = ("sure", "likely", "cannot tell", "same score", "counted")
@@ -480,11 +480,9 @@ class Comparison(Saved["Comparison"]):
         title = display.metric_title(self.metric.name)
         if len(self.names) == 1:
             return f"{title} of {self.names[0]}: {_between(self._main)}"
-        return self.difference()._answer(
-            title,
-            greater_is_better=self.metric.greater_is_better,
-            several=len(self.names) > 2,
-        )
+        up, several = self.metric.greater_is_better, len(self.names) > 2
+        gap = self.difference()
+        return gap._answer(title, greater_is_better=up, several=several)
 
     def _picture(self) -> str:
         title = display.metric_title(self.metric.name)
@@ -550,8 +548,10 @@ class Comparison(Saved["Comparison"]):
     def _from_plain(cls, values: dict[str, Any]) -> Comparison:
         """Return the comparison that a file holds, with its parts checked."""
         names, coverage = tuple(values["names"]), float(values["coverage"])
-        whole = (np.array(values[name], dtype=np.int64) for name in ("pattern", "cell"))
-        (pattern, bin_), groups = whole, values["groups"]
+        pattern, bin_ = (
+            np.array(values[x], dtype=np.int64) for x in ("pattern", "cell")
+        )
+        groups = values["groups"]
         decisions = np.array(values["decisions"], dtype=bool)
         odds = np.array(values["odds"])
         y = np.full(pattern.size, np.nan)
@@ -561,18 +561,14 @@ class Comparison(Saved["Comparison"]):
             raise ValueError("its parts do not fit together")
         if groups is not None:
             groups = ScoredGroups(np.array(groups[0]), np.array(groups[1], dtype=float))
-        if values["format"] == 1:
-            values["raw"] = not values["reference"][0]
-            values["judged"], values["forecasts"] = values["effect"] > 0.5, []
         kinds = bool(values["raw"]), bool(values["judged"])
         how = metric_from_dict(values["metric_form"]), *kinds, groups
         table = PatternTable(decisions, pattern, bin_, odds, y, *how)
         saved = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(PastEstimate(int(first), *rest) for first, *rest in saved)
         forecasts = (ForecastScore(**with_intervals(x)) for x in values["forecasts"])
-        old = map(tuple, (values[key] for key in ("reference", "notes", "assumptions")))
-        reference, notes, assumptions = old
-        words = notes, assumptions
+        old = (tuple(values[key]) for key in ("reference", "notes", "assumptions"))
+        reference, *words = old
         return cls(names, coverage, table, reference, history, *words, tuple(forecasts))
 
     @documented

@@ -77,11 +77,8 @@ class RowSearch:
     def expected(self, labels: Booleans, rows: Integers) -> float:
         """Return the expected score, negated where smaller is better."""
         above, below, size = self._other_rows(labels, rows)
-        counts = [
-            self._nodes(above),
-            self._nodes(below),
-            self._reviewed_positives(rows),
-        ]
+        reviewed = self._reviewed_positives(rows)
+        counts = [self._nodes(above), self._nodes(below), reviewed]
         hits, misses, seen = np.ix_(*(values for values, _ in counts))
         x, y, z = np.ix_(*(weights for _, weights in counts))
         tp, weights = np.broadcast_arrays(hits + misses * 0.0 + seen, x * y * z)

@@ -129,10 +129,8 @@ class PatternTable:
         called = self.decisions[:, self.pattern[known]] * 1.0
         tp, t = called @ self.y[known], self.y[known].sum()
         hit = k - called.sum(axis=1)  # if all rows without a label are right
-        ends = [
-            self.metric.value(tp + one, k, t + one + other, n)
-            for one, other in ((0.0 * k, n - known.sum() - hit), (hit, 0.0))
-        ]
+        wrong, right = (0.0 * k, n - known.sum() - hit), (hit, 0.0)
+        ends = [self.metric.value(tp + a, k, t + a + b, n) for a, b in (wrong, right)]
         low, high = np.minimum(*ends), np.maximum(*ends)
         return np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf)
 
@@ -148,11 +146,8 @@ class PatternTable:
             return effects.AS_REFERENCE
         if not self.judged:
             return effects.RAW if self.raw else effects.OWN
-        return (
-            effects.JUDGED
-            if len(self.decisions) > 1
-            else effects.one_system(self._area)
-        )
+        alone = len(self.decisions) == 1
+        return effects.one_system(self._area) if alone else effects.JUDGED
 
     @cached_property
     def _area(self) -> float:
@@ -294,8 +289,8 @@ class PatternTable:
         _, labels, positives = self._labels_in(member)
         rows = self.odds, self.size, self.group, member, self.decisions
         bins = effects.LabelledBins(*rows, labels, positives)
-        rng = np.random.default_rng(0)
-        return effects.EffectsModel(bins, self.prior).probability_draws(rng)
+        model = effects.EffectsModel(bins, self.prior)
+        return model.probability_draws(np.random.default_rng(0))
 
     def _means_over_groups(
         self, groups: ScoredGroups, p: Floats, rng: np.random.Generator
@@ -340,9 +335,7 @@ class PatternTable:
         square = self.size * self.influence(contrasts) ** 2
         square = np.bincount(self.member, square) / total
         effect = EFFECT_UNVERIFIED if self.raw or self.judged else EFFECT
-        kappa, left = (
-            1.0 / ((effects.OWN.spread**2 + 2 * effect**2) * v),
-            total - labels,
-        )
+        spread, left = effects.OWN.spread**2 + 2 * effect**2, total - labels
+        kappa = 1.0 / (spread * v)
         whole = square * (left**2 * v / (kappa + labels) + left * v)
         return float(np.sqrt(whole.sum()))
