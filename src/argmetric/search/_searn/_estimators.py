@@ -35,8 +35,8 @@ def _has_scores(estimator: object) -> bool:
 
 def _classifies(estimator: object) -> bool:
     """Return whether an estimator learns labels; some have no scores before `fit`."""
-    of_sklearn = hasattr(estimator, "__sklearn_tags__")
-    if of_sklearn and load_module("sklearn.base").is_classifier(estimator):
+    made = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
+    if made and load_module("sklearn.base").is_classifier(estimator):
         return True
     return _has_scores(estimator)
 
