@@ -567,9 +567,11 @@ class Comparison(Saved["Comparison"]):
         saved = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(PastEstimate(int(first), *rest) for first, *rest in saved)
         forecasts = (ForecastScore(**with_intervals(x)) for x in values["forecasts"])
-        old = (tuple(values[key]) for key in ("reference", "notes", "assumptions"))
-        reference, *words = old
-        return cls(names, coverage, table, reference, history, *words, tuple(forecasts))
+        how: Any = {"history": history, "forecasts": tuple(forecasts)}
+        how |= {
+            key: tuple(values[key]) for key in ("reference", "notes", "assumptions")
+        }
+        return cls(names, coverage, table, **how)
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
