@@ -567,11 +567,10 @@ class Comparison(Saved["Comparison"]):
         saved = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(PastEstimate(int(first), *rest) for first, *rest in saved)
         forecasts = (ForecastScore(**with_intervals(x)) for x in values["forecasts"])
-        how: Any = {"history": history, "forecasts": tuple(forecasts)}
-        how |= {
-            key: tuple(values[key]) for key in ("reference", "notes", "assumptions")
-        }
-        return cls(names, coverage, table, **how)
+        keys = "reference", "notes", "assumptions"
+        rest: Any = {key: tuple(values[key]) for key in keys} | {"history": history}
+        rest["forecasts"] = tuple(forecasts)
+        return cls(names, coverage, table, **rest)
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
