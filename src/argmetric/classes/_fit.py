@@ -20,7 +20,6 @@ from argmetric.classes._calibrators import (
     apply_temperature,
     log_softmax,
 )
-from argmetric.classes.kernels.softmax import divide_rows, lower_rows, take_residuals
 
 # Standard deviations and precisions of the normal prior, centred at no change. They
 # were chosen by held-out log-loss and macro-F1 on real models.
@@ -146,6 +145,8 @@ class MatrixLoss:
         p : ndarray of shape (n_rows, n_classes)
         losses : ndarray of shape (n_rows,)
         """
+        from argmetric.classes.kernels.softmax import divide_rows, lower_rows
+
         matrix, b, a, s = self.parts(theta)
         if matrix is None or self.centre is None:
             z = (1.0 + a) * self.x[part] + b
@@ -162,6 +163,8 @@ class MatrixLoss:
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient, of shape (n_parameters,)."""
+        from argmetric.classes.kernels.softmax import take_residuals
+
         count = self.n_classes
         products = np.zeros((count, count))  # Lᵀ·r, r the residuals
         residuals, of_a, of_s, loss = np.zeros(count), 0.0, 0.0, 0.0
