@@ -85,3 +85,82 @@ def vines(parents, kept, room):
         }
         found |= edge
     return found
+
+
+def useful(words, parents, references):
+    """Nodes with a word of a reference, and those that one of these hangs on."""
+    known = {token for one in references for token in one}
+    found = {v for v, word in enumerate(words) if word in known}
+    while more := {parents[v] for v in found if parents[v] >= 0} - found:
+        found |= more
+    return found
+
+
+def completion(words, parents, references, kept, room, beam):
+    """The most recall that a beam adds to kept nodes, and the nodes in turn.
+
+    Single words, all of cost 1. Of two summaries with equal recall the one with more
+    tokens of references is better, then the one that was found first.
+    """
+    could = useful(words, parents, references)
+
+    def worth(nodes):
+        tokens = [words[v] for v in sorted(nodes)]
+        shares = [sum(token in one for one in references) for token in set(tokens)]
+        return round(rouge_2(tokens, references), 12), sum(shares)
+
+    first = worth(kept)[0]
+    living, best = {frozenset(kept): ()}, (first, ())
+    for _ in range(room):
+        grown = {}
+        for one, path in living.items():
+            for v, above in enumerate(parents):
+                if v in could and v not in one and (above < 0 or above in one):
+                    grown.setdefault(one | {v}, (*path, v))
+        living = {
+            one: grown[one] for one in sorted(grown, key=worth, reverse=True)[:beam]
+        }
+        for one, path in living.items():
+            best = max(best, (worth(one)[0], path), key=lambda found: found[0])
+    return best[0] - first, best[1]
+
+
+def vine_costs(words, parents, references, kept, room, beam, plan):
+    """The best recall that is known after each node that can be added, by node.
+
+    A beam is run after each. The best of what these find and of a plan is followed
+    after every node, as far as there is room. Returns it, too.
+    """
+
+    def added(nodes):
+        tokens = [[words[v] for v in sorted(one)] for one in (nodes, kept)]
+        return rouge_2(tokens[0], references) - rouge_2(tokens[1], references)
+
+    found, way = {}, (added(kept | set(plan)), tuple(plan))
+    for v, above in enumerate(parents):
+        if v not in kept and (above < 0 or above in kept):
+            after = kept | {v}
+            rest, path = completion(words, parents, references, after, room - 1, beam)
+            found[v] = added(after) + rest
+            if found[v] > way[0] + 1e-12:
+                way = found[v], (v, *path)
+    for v in found:
+        after = kept | {v}
+        for u in way[1]:
+            is_open = parents[u] < 0 or parents[u] in after
+            if is_open and len(after) < len(kept) + room:
+                after |= {u}
+        found[v] = max(found[v], added(after))
+    return found, list(way[1])
+
+
+def vine_names(word, tag, relation, head_tag, follows, stem):
+    """The names of a node's identities: its head comes after it, or before."""
+    side = "<" if follows else ">"
+    pair = f"{tag}{side}{head_tag}"
+    return {
+        ("word", word),
+        ("stem", stem),
+        ("tag", tag),
+        ("relation", relation or pair),
+    }

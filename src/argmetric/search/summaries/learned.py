@@ -12,8 +12,9 @@ import numpy as np
 
 from argmetric._ground.arguments import shown
 from argmetric._ground.saving import Arrays
+from argmetric.search._searn._learners import LinearScorer
 from argmetric.search.summaries.growth import SummaryOptions
-from argmetric.search.summaries.material import Budget, Material
+from argmetric.search.summaries.material import Budget, Material, recall_steps
 from argmetric.search.summaries.pieces import Parse
 from argmetric.search.summaries.policies import (
     ByStates,
@@ -76,15 +77,14 @@ def learn_policies(
         vines = [
             VineLesson(
                 one,
-                lesson_steps(one, own, weights),
-                VineFeatures(one, weights, own),
+                recall_steps(one.grams, one.references),
+                VineFeatures(one),
                 Completions(one, budget, beam),
             )
-            for one, own in pairs
+            for one in materials
         ]
         yield from learn_vines(
             vines,
-            weights,
             start,
             iterations=iterations,
             beta=options.beta,
@@ -92,16 +92,23 @@ def learn_policies(
         )
 
 
+def n_clusters_of(policy: LearnedPolicy) -> int:
+    """Return the number of clusters that weights of grams were learned from."""
+    return 0 if isinstance(policy, ByVines) else policy.weights.rates.n_clusters
+
+
 def pack_policy(policy: LearnedPolicy) -> Arrays:
     """Return the arrays of a learned policy."""
+    if isinstance(policy, ByVines):
+        each = enumerate(policy.learned)
+        return {f"learned{i}": one.weights for i, one in each} | {
+            "mixture": policy.shares
+        }
     weights = policy.weights
     linear = {"tokens": weights.of_tokens, "pairs": weights.of_pairs}
     arrays: Arrays = {}
     if isinstance(policy, ByStates):
         linear["pieces"] = policy.linear
-    if isinstance(policy, ByVines):
-        linear |= {f"learned{i}": one for i, one in enumerate(policy.learned)}
-        arrays["mixture"] = policy.shares
     rates = weights.rates
     names = "\n".join(rates.names.tolist()).encode()
     arrays["names"] = np.frombuffer(names, dtype=np.uint8)
@@ -116,19 +123,27 @@ def unpack_policy(
     kind: str, n_clusters: int, arrays: Arrays, seed: int
 ) -> LearnedPolicy:
     """Return the policy that arrays of a file describe."""
+    if kind == "vine":
+        shares = arrays["mixture"]
+        learned = (_scorer(arrays[f"learned{i}"]) for i in range(len(shares)))
+        return ByVines(tuple(learned), shares, seed)
     names = np.array(arrays["names"].tobytes().decode().split("\n"), dtype=str)
     counts = {key: arrays[key] for key in _COUNTS}
     if any(len(one) != len(names) for one in counts.values()):
         raise ValueError("names and counts differ")
     rates = Rates(names, n_clusters=n_clusters, **counts)
     weights = Weights(rates, _linear(arrays["tokens"]), _linear(arrays["pairs"]))
-    if kind == "vine":
-        shares = arrays["mixture"]
-        learned = [_linear(arrays[f"learned{i}"]) for i in range(len(shares))]
-        return ByVines(weights, tuple(learned), shares, seed)
     if kind == "dagger":
         return ByStates(weights, _linear(arrays["pieces"]))
     return ByWeights(weights)
+
+
+def _scorer(weights: Any) -> LinearScorer:
+    """Return a scorer of hashed features; there are 2**bits weights."""
+    bits = len(weights).bit_length() - 1
+    if len(weights) != 1 << bits:
+        raise ValueError("weights of vines are no power of two")
+    return LinearScorer(weights, np.uint64(64 - bits), quadratic=False)
 
 
 def _linear(values: Any) -> Linear:

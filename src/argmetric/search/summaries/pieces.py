@@ -161,7 +161,9 @@ class Needs:
     words: Integers
     heads: Integers  # the word that each word hangs on, -1 for none
     is_negation: Booleans  # whether a word, or a part of it, negates
-    tags: AnyArray  # the part of speech of each word, empty where it is not known
+    # the part of speech of each word, and its relation to its head; empty where unknown
+    tags: AnyArray
+    relations: AnyArray
 
 
 def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
@@ -261,7 +263,7 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     needing, needed = (np.concatenate(one) for one in zip(*pairs, strict=True))
     order = np.argsort(needing, kind="stable")
     places = np.searchsorted(needing[order], np.arange(n + 1))
-    return Needs(places, needed[order], heads, is_negation, tags[at])
+    return Needs(places, needed[order], heads, is_negation, tags[at], relation)
 
 
 def _neighbours(

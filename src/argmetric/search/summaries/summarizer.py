@@ -34,6 +34,7 @@ from argmetric.search.summaries.learned import (
     RENAMED,
     LearnedPolicy,
     learn_policies,
+    n_clusters_of,
     pack_policy,
     parse_of,
     present_name,
@@ -469,7 +470,7 @@ class Summarizer(SavedEstimator):
             "arguments": self.get_params() | {"parser": None},
             "policy": name,
             "words": self.words_,
-            "n_clusters": policy.weights.rates.n_clusters,
+            "n_clusters": n_clusters_of(policy),
             "queries": self._asks,
         }
         return header, arrays

@@ -14,29 +14,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._ground.types import AnyArray, Floats, Integers
+from argmetric._ground.types import AnyArray, Floats, Hashes, Integers
+from argmetric.search._searn._decisions import Decisions, HashedRows, hash_name
+from argmetric.search._searn._learners import LinearLearner, LinearScorer
 from argmetric.search.summaries.growth import Chooser, Growth
-from argmetric.search.summaries.material import Budget, Material, recall_steps
-from argmetric.search.summaries.pieces import ATTRIBUTIONS, PRONOUNS, words
-from argmetric.search.summaries.policies import (
-    N_VALUES,
-    Start,
-    StepTally,
-    SummaryIteration,
-    value_steps,
-)
-from argmetric.search.summaries.weights import Linear, RidgeSums, Shares, Weights
+from argmetric.search.summaries.material import Budget, Material, recall_steps, stem
+from argmetric.search.summaries.pieces import ATTRIBUTIONS, PRONOUNS
+from argmetric.search.summaries.policies import Start, StepTally, SummaryIteration
 
-_DECISIONS = 100  # of an iteration whose costs are asked for, about; they are drawn
-_ACTIONS = 12  # of such a state, at most: the one that is taken, and drawn ones
-_PENALTY = 30.0
-_PERCENT = 100.0
-# Parts of speech, coarse: Penn and Universal Dependencies
-_TAGS = tuple(map(words, [
-    "NN NNS NOUN", "NNP NNPS PROPN", "VB VBD VBG VBN VBP VBZ VERB", "MD AUX",
-    "JJ JJR JJS ADJ", "RB RBR RBS ADV", "IN TO ADP SCONJ", "DT PDT PRP$ DET",
-    "PRP PRON EX WP", "CC CCONJ", "CD NUM",
-]))  # fmt: skip
+# Of an iteration, about: states are drawn, and the costs of all actions computed
+_COSTS, _LEAST_STATES = 10_000, 50
+_LEARNER = LinearLearner(epochs=3)
+_LEAST_LOG = -500.0  # of a probability: one that is not 0
 
 
 class Completions:
@@ -85,24 +74,40 @@ class Completions:
             if is_useful[above].all():
                 break
             is_useful[above] = True
-        self._is_useful = is_useful
+        parents = np.where(is_useful, material.parents, -1)
+        children = np.argsort(parents, kind="stable")
+        starts = np.searchsorted(parents[children], np.arange(len(parents) + 1))
+        self._tree = material.parents, is_useful, starts, children
         costs = budget.costs(material.cluster.words)[pieces.words]
         self._costs = np.add.reduceat(costs, pieces.starts[:-1])
-        self._parents, self._beam = material.parents, beam
+        self._beam = beam
         self._path = np.empty(len(pieces), dtype=np.int64)
-
-    def gain(self, kept: AnyArray, room: float) -> float:
-        """Return the recall that can still be added to the kept pieces."""
-        return self.best(kept, room)[0]
 
     def best(self, kept: AnyArray, room: float) -> tuple[float, list[int]]:
         """Return the best recall that can be added, and the pieces that add it."""
-        from argmetric.search.kernels.summaries import complete
+        from argmetric.search.kernels.vines import complete
 
-        vines = self._parents, self._is_useful, self._text
+        vines = self._tree, self._text
         worth = self._pairs, self._steps, self._costs
         found, n = complete(*vines, *worth, kept, room, self._beam, self._path)
         return float(found), self._path[:n].tolist()
+
+    def regrets(
+        self, growth: Growth, actions: Integers, plan: Sequence[int]
+    ) -> tuple[Floats, list[int]]:
+        """Return what the best summary after each action lacks, of the best of all.
+
+        And the pieces that lead to the latter; those of a plan, if none are better.
+        """
+        from argmetric.search.kernels.vines import complete_each
+
+        vines = self._tree, self._text
+        worth = self._pairs, self._steps, self._costs
+        state = growth.kept_pieces, growth.room, self._beam, self._path
+        totals = np.empty(len(actions))
+        first = np.array(plan, dtype=np.int64)
+        n = complete_each(*vines, *worth, *state, actions, first, totals)
+        return totals.max() - totals, self._path[:n].tolist()
 
 
 def subtree_sums(values: Floats, parents: Integers) -> Floats:
@@ -122,33 +127,27 @@ def subtree_sums(values: Floats, parents: Integers) -> Floats:
 class VineFeatures:
     """Features of the nodes of one cluster (section 6.2.4).
 
-    Word identity and stem are what references of other clusters took up of them, and
-    language models include pairs of words, so that this policy knows what the others
-    do. In place of the BAYESUM model of the query stands the share of documents that
-    have a word.
+    `fixed` has those of the sources: identities of words, stems, parts of speech and
+    relations, and numbers. In place of the BAYESUM model of the query stands the share
+    of documents that have a word.
     """
 
-    def __init__(
-        self, material: Material, weights: Weights, own: Shares | None
-    ) -> None:
+    def __init__(self, material: Material) -> None:
+        """Compute the features that do not change while a summary grows."""
         cluster, grams, pieces = material.cluster, material.grams, material.pieces
-        n_types = len(grams.types)
         self.material = material
-        rate, use, known = (one[:n_types] for one in weights.rates.of(material, own))
-        share = grams.documents[:n_types] / grams.n_documents
+        share = grams.documents[: len(grams.types)] / grams.n_documents
         asked = material.in_query.astype(np.float64)
-        is_stop = material.is_stop_word
         pronoun, attribution = (
             np.array([t in one for t in grams.types], dtype=np.float64)
             for one in (PRONOUNS, ATTRIBUTIONS)
         )
         of_types = np.stack(
-            [rate, use, np.log1p(known), share, np.log(share), is_stop, asked,
-             asked * share, pronoun, attribution], axis=1,
+            [share, np.log(share), material.is_stop_word, asked, asked * share,
+             pronoun, attribution], axis=1,
         )  # fmt: skip
-        ends = np.append(
-            grams.places[pieces.words[pieces.starts[:-1]]], grams.places[-1]
-        )
+        first = pieces.words[pieces.starts[:-1]]
+        ends = np.append(grams.places[first], grams.places[-1])
         self._n_tokens = np.diff(ends).astype(np.float64)
         self._node_of_token = np.repeat(np.arange(len(pieces)), np.diff(ends))
         sums = self._sums(of_types[grams.tokens])
@@ -168,54 +167,74 @@ class VineFeatures:
             - np.cumsum(marks)[cluster.sentence_starts[:-1]][cluster.word_sentences]
         )
         quoted = (opened % 2 == 1) | marks
-        first = pieces.words[pieces.starts[:-1]]
         columns = [
-            _mean(sums, self._n_tokens),
-            _mean(below[:, :-1], self._below),
-            _mean(whole[:, :-1], self._whole)[sentence],
-            below[:, -3:-1],  # pronouns and verbs of attribution of the subtree
-            np.log(np.maximum(below[:, -1:], 1.0)),
-            *_tag_columns(material, first, parents),
-            np.stack(
-                [place[sentence] == 0, np.log1p(place)[sentence],
-                 np.log(length[sentence]), np.log(of_document[sentence]),
-                 quoted[first], parents < 0], axis=1,
-            ),
+            *_mean(sums, self._n_tokens).T, *_mean(below[:, :-1], self._below).T,
+            *_mean(whole[:, :-1], self._whole)[sentence].T,
+            *below[:, -3:-1].T,  # pronouns and verbs of attribution of the subtree
+            np.log(np.maximum(below[:, -1], 1.0)), place[sentence] == 0,
+            np.log1p(place)[sentence], np.log(length[sentence]),
+            np.log(of_document[sentence]), quoted[first], parents < 0,
         ]  # fmt: skip
-        self._fixed = np.concatenate(columns, axis=1).astype(np.float64)
+        self.fixed = beside(_name_columns("fixed", columns), self._identities())
+
+    def _identities(self) -> HashedRows:
+        """Return words, stems, parts of speech and relations by name.
+
+        A node has the words and stems of all of its tokens; where files give no
+        relations, the parts of speech of the word and of its parent stand for them.
+        """
+        material, n = self.material, len(self._n_tokens)
+        types, tokens = material.grams.types, material.grams.tokens
+        ends = np.append(0, np.cumsum(self._n_tokens.astype(np.int64)))
+        found = [
+            HashedRows(ends, _hashes(kind, names)[tokens], np.ones(len(tokens)))
+            for kind, names in (("word", types), ("stem", list(map(stem, types))))
+        ]
+        rows = beside(*found)
+        if material.needs is None:
+            return rows
+        first = material.pieces.words[material.pieces.starts[:-1]]
+        tags, names = material.needs.tags[first], material.needs.relations[first]
+        parents = material.parents
+        above = np.where(parents >= 0, tags[parents], "root")
+        side = np.where(parents > np.arange(n), "<", ">")
+        pairs = np.char.add(np.char.add(tags, side), above)
+        relations = np.where(names != "", names, pairs)
+        for kind, of_nodes in (("tag", tags), ("relation", relations)):
+            kinds, codes = np.unique(of_nodes, return_inverse=True)
+            hashes = _hashes(kind, kinds.tolist())[codes]
+            one = HashedRows(np.arange(n + 1), hashes, np.ones(n))
+            rows = beside(rows, one)
+        return rows
 
     def _sums(self, of_tokens: AnyArray) -> Floats:
         found = np.zeros((len(self._n_tokens), *of_tokens.shape[1:]))
         np.add.at(found, self._node_of_token, of_tokens)
         return found
 
-    def rows(self, growth: Growth) -> Floats:
-        """Return a row for each node in the current state."""
+    def moving(self, growth: Growth, nodes: Integers) -> HashedRows:
+        """Return the features of nodes that follow from the summary so far."""
         material = self.material
-        sentence, parents = material.pieces.sentences, material.parents
+        sentence = material.pieces.sentences[nodes]
         counts = growth.token_counts[material.grams.tokens]
         # log probabilities under a model of the summary so far, with one more each
-        told = np.log1p(counts) - np.log(growth.token_counts.sum() + len(counts))
-        own = self._sums(told)
-        below = subtree_sums(own, parents)
-        whole = np.bincount(sentence, own, len(self._whole)).astype(np.float64)
+        logs = np.log1p(counts) - np.log(growth.token_counts.sum() + len(counts))
+        own = self._sums(logs)
+        below = subtree_sums(own, material.parents)
+        whole = np.bincount(material.pieces.sentences, own, len(self._whole))
         kept = growth.kept_words
         document = material.cluster.sentence_documents
-        of_document = np.bincount(document, kept)[document]
+        of_document = np.bincount(document, kept)[document][sentence]
         used = growth.used_size / growth.budget.room
-        size = np.where(growth.sizes > 0.0, growth.sizes, 1.0)
-        values = growth.values[:, :N_VALUES]
-        rates = growth.budget.room * values / size[:, None]
-        moving = [
-            _mean(own, self._n_tokens), _mean(below, self._below),
-            _mean(whole, self._whole)[sentence], self._sums(counts > 0) > 0.0,
-            (kept > 0)[sentence], np.log1p(kept)[sentence],
-            (of_document > 0)[sentence], *values.T, *rates.T, *(used * rates).T,
-            (kept > 0)[sentence] * used, np.full(len(own), used),
-            (parents < 0) * used, (parents < 0) * (used == 0.0),
+        is_root = (material.parents < 0)[nodes]
+        columns = [
+            _mean(own, self._n_tokens)[nodes], _mean(below, self._below)[nodes],
+            _mean(whole.astype(np.float64), self._whole)[sentence],
+            (self._sums(counts > 0) > 0.0)[nodes], (kept > 0)[sentence],
+            np.log1p(kept)[sentence], of_document > 0, (kept > 0)[sentence] * used,
+            is_root * used, is_root * (used == 0.0),
         ]  # fmt: skip
-        columns = np.stack([np.asarray(x, dtype=np.float64) for x in moving], axis=1)
-        return np.concatenate([columns, self._fixed], axis=1)
+        return _name_columns("moving", columns)
 
 
 def _mean(sums: Floats, n: Floats) -> Floats:
@@ -225,39 +244,75 @@ def _mean(sums: Floats, n: Floats) -> Floats:
     return found
 
 
-def _tag_columns(
-    material: Material, first: Integers, parents: Integers
-) -> list[AnyArray]:
-    """Return parts of speech of words and of their parents; sentences have none."""
-    if material.needs is None:
-        return []
-    tags = material.needs.tags[first]
-    own = np.stack([np.isin(tags, sorted(one)) for one in _TAGS], axis=1)
-    above = own[parents] & (parents >= 0)[:, None]
-    return [own, above, (parents > np.arange(len(parents)))[:, None]]
+def _hashes(kind: str, names: Sequence[object]) -> Hashes:
+    """Return a hash for each name of a kind of features."""
+    return np.array([hash_name((kind, name)) for name in names], dtype=np.uint64)
+
+
+def _name_columns(kind: str, columns: Sequence[AnyArray]) -> HashedRows:
+    """Return rows of numbers, named by kind and column."""
+    values = np.stack([np.asarray(x, dtype=np.float64) for x in columns], axis=1)
+    n, width = values.shape
+    hashes = np.tile(_hashes(kind, range(width)), n)
+    return HashedRows(np.arange(0, n * width + 1, width), hashes, values.ravel())
+
+
+def beside(one: HashedRows, other: HashedRows) -> HashedRows:
+    """Return rows that have the features of both, in turn."""
+    indptr = one.indptr + other.indptr
+    hashes, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1])
+    for part, before in ((one, other.indptr[:-1]), (other, one.indptr[1:])):
+        shift = np.repeat(before, np.diff(part.indptr))
+        where = np.arange(len(part.hashes)) + shift
+        hashes[where], values[where] = part.hashes, part.values
+    return HashedRows(indptr, hashes, values)
+
+
+def decision(rows: HashedRows) -> Decisions:
+    """Return one decision between actions with these features."""
+    n = len(rows.indptr) - 1
+    none = HashedRows(np.zeros(2, np.int64), np.empty(0, np.uint64), np.empty(0))
+    return Decisions(none, np.array([0, n]), np.zeros(n, np.uint64), rows)
+
+
+class Walker:
+    """Policies that decide in one cluster; their scores of what is fixed are known."""
+
+    def __init__(self, features: VineFeatures, learned: Sequence[LinearScorer]) -> None:
+        """Score the fixed features of all nodes under all policies."""
+        self.features, self.learned = features, learned
+        everything = decision(features.fixed)
+        self._fixed = [one.scores(everything) for one in learned]
+
+    def scores(self, number: int, growth: Growth, nodes: Integers) -> Floats:
+        """Return the score of each of some nodes under a policy."""
+        moving = decision(self.features.moving(growth, nodes))
+        found: Floats = self._fixed[number][nodes] + self.learned[number].scores(moving)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class ByVines:
     """Learned policies, of which a random one decides each step."""
 
-    weights: Weights  # what the references of many clusters say of words and pairs
-    # from features to the regret that is expected, in points of recall
-    learned: tuple[Linear, ...]
+    learned: tuple[LinearScorer, ...]
     shares: Floats  # the probability of each
     seed: int  # of the draws, which start anew for each cluster
 
     def chooser(self, material: Material) -> Chooser:
-        """Score by exp(-expected regret) of a random policy."""
-        features = VineFeatures(material, self.weights, None)
+        """Score by the probability of an action under a random policy."""
+        walker = Walker(VineFeatures(material), self.learned)
         rng = np.random.default_rng(self.seed)
 
         def scores(growth: Growth) -> Floats:
-            drawn = self.learned[rng.choice(len(self.shares), p=self.shares)]
-            regrets = drawn.predict(features.rows(growth))
-            return np.exp(-np.maximum(regrets, 0.0) / _PERCENT)
+            can = np.flatnonzero(growth.sizes > 0.0)
+            number = int(rng.choice(len(self.shares), p=self.shares))
+            found = walker.scores(number, growth, can)
+            odds = np.zeros(len(growth.sizes))
+            odds[can] = np.exp(np.maximum(found - found.max(), _LEAST_LOG))
+            return odds / odds.sum()
 
-        return Chooser(value_steps(material, self.weights, None), scores)
+        return Chooser(np.zeros((1, len(material.grams), 1)), scores)
 
 
 def mixture_shares(betas: Sequence[float]) -> Floats:
@@ -270,12 +325,20 @@ def mixture_shares(betas: Sequence[float]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class VineLesson:
-    """A cluster to learn from: values of grams, features, and best completions."""
+    """A cluster to learn from: recall of grams, features, and best completions."""
 
     material: Material
     steps: Floats
     features: VineFeatures
     completions: Completions
+
+    def example(
+        self, growth: Growth, actions: Integers, plan: Sequence[int]
+    ) -> tuple[Decisions, Floats, list[int]]:
+        """Return the decision between actions, their regrets, and the best plan."""
+        fixed = self.features.fixed.take(actions)
+        rows = beside(fixed, self.features.moving(growth, actions))
+        return decision(rows), *self.completions.regrets(growth, actions, plan)
 
 
 def _shares(beta: float, n_learned: int, *, is_last: bool) -> Floats:
@@ -289,7 +352,6 @@ def _shares(beta: float, n_learned: int, *, is_last: bool) -> Floats:
 
 def learn_vines(
     lessons: Sequence[VineLesson],
-    weights: Weights,
     start: Start,
     *,
     iterations: int,
@@ -303,77 +365,52 @@ def learn_vines(
     without the initial policy, from which nothing is learned.
     """
     rng = np.random.default_rng(seed)
-    learned: list[Linear] = []
+    learned: list[LinearScorer] = []
     first = start(lessons[0].material, lessons[0].steps)
-    # About how many nodes a summary has
+    # About how many nodes a summary has, and how many can be added in each state
     steps = first.room / float(np.median(first.piece_costs))
+    n_roots = sum(int((lesson.material.parents < 0).sum()) for lesson in lessons)
     for iteration in range(iterations + 1):
         shares = _shares(beta, len(learned), is_last=iteration == iterations)
         tally = StepTally()
-        share = _DECISIONS / max(steps * len(lessons), 1.0)
-        sums: RidgeSums | None = None
+        share = max(_COSTS / n_roots, _LEAST_STATES / len(lessons)) / max(steps, 1.0)
+        examples: list[Decisions] = []
+        costs: list[Floats] = []
         for lesson in lessons:
             plan: list[int] = []  # of the initial policy, made anew where others decide
+            walker = Walker(lesson.features, learned)
             growth = start(lesson.material, lesson.steps)
             while growth.measure():
                 drawn = int(rng.choice(len(shares), p=shares))
-                rows = lesson.features.rows(growth)
                 can = np.flatnonzero(growth.sizes > 0.0)
-                if drawn > 0:
-                    regrets = learned[drawn - 1].predict(rows[can])
-                    chosen, plan = int(can[regrets.argmin()]), []
-                else:
+                is_example = iteration < iterations and rng.random() < share
+                if is_example or drawn == 0:
                     kept = growth.kept_pieces
                     plan = plan or lesson.completions.best(kept, growth.room)[1]
-                    if not plan:  # nothing brings more
+                    if drawn == 0 and not plan:  # nothing brings more
                         break
-                    chosen = plan.pop(0)
-                if iteration < iterations and rng.random() < share:
-                    some = _some(can, chosen, growth, rng)
-                    costs = _costs(lesson.completions, growth, some)
-                    if sums is None:
-                        sums = RidgeSums(rows.shape[1])
-                    sums.add(rows[some], costs, np.full(len(some), 1.0 / len(some)))
-                    tally.regret += float(costs[some == chosen][0]) / _PERCENT
+                if is_example:
+                    one, regrets, plan = lesson.example(growth, can, plan)
+                    examples.append(one)
+                    costs.append(regrets)
+                others = walker.scores(drawn - 1, growth, can) if drawn else None
+                chosen = plan[0] if others is None else int(can[others.argmax()])
+                plan = plan[1:] if plan[:1] == [chosen] else []
+                if is_example:
+                    tally.regret += float(regrets[can == chosen][0])
                     tally.asked += 1
                 tally.recall += float(growth.values[chosen, -1])
                 tally.steps += 1
                 growth.take(chosen, 0.0)
         if iteration < iterations:
-            if sums is None:
-                raise ValueError("no sentence of the clusters fits the budget")
-            learned.append(sums.fit(_PENALTY))
+            if not examples:
+                raise ValueError(
+                    "there is nothing to learn: no sentence of the clusters fits the "
+                    "budget, or none leads to two words of a reference in turn"
+                )
+            together = Decisions.concatenate(examples)
+            learned.append(_LEARNER.fit(together, np.concatenate(costs), rng))
         shares = mixture_shares([beta] * len(learned))[1:]
-        policy = ByVines(weights, tuple(learned), shares / shares.sum(), seed)
+        policy = ByVines(tuple(learned), shares / shares.sum(), seed)
         yield tally.row(iteration, len(lessons)), policy
         steps = tally.steps / len(lessons)
-
-
-def _some(
-    can: Integers, chosen: int, growth: Growth, rng: np.random.Generator
-) -> Integers:
-    """Return actions whose costs are computed: the chosen one and the most promising.
-
-    The others are sampled uniformly. Most of them are useless roots, which would
-    dominate the training data otherwise.
-    """
-    if len(can) <= _ACTIONS:
-        return can
-    others = can[can != chosen]
-    order = others[np.argsort(-growth.values[others, 0], kind="stable")]
-    n_best = (_ACTIONS - 1) // 2
-    drawn = rng.choice(order[n_best:], _ACTIONS - 1 - n_best, replace=False)
-    return np.concatenate([[chosen], order[:n_best], drawn])
-
-
-def _costs(completions: Completions, growth: Growth, actions: Integers) -> Floats:
-    """Return regrets of actions, in points of recall of the best summary."""
-    kept = growth.kept_pieces
-    totals = np.empty(len(actions))
-    for i, action in enumerate(actions.tolist()):
-        kept[action] = 1
-        room = growth.room - growth.sizes[action]
-        totals[i] = growth.values[action, -1] + completions.gain(kept, room)
-        kept[action] = 0
-    regrets: Floats = _PERCENT * (totals.max() - totals)
-    return regrets
