@@ -539,7 +539,7 @@ class Comparison(Saved["Comparison"]):
     @classmethod
     def _kind_of(cls, values: Any) -> str:
         """Return the kind of a saved comparison; refuse others and newer formats."""
-        if not is_file_of(NAME, values):
+        if not is_file_of(values, NAME):
             raise ValueError(f"this is no saved comparison: 'file' is not {NAME!r}")
         check_version(values.get("format"), FORMAT, "this comparison")
         return cls.kind

@@ -327,8 +327,10 @@ class UncertainGroups:
         max_range = float((high - low).max(initial=0.0))
         cumulants = d2 - d1**2, d3 - 3 * d1 * d2 + 2 * d1**3
         terms = p_defined, first, *cumulants, d1 * (1.0 - p_defined)
-        sums = [math.fsum(one.tolist()) for one in terms]
+        count, total, *moments = (math.fsum(one.tolist()) for one in terms)
         fixed = self.n_fixed, self.fixed_sum, self.expected_positives
+        variance, third, covariance = moments
+        sums = count, total, variance, third, covariance
         return PartialMoments(*fixed, *sums, max_range, log_p_undefined, transforms)
 
 

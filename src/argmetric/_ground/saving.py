@@ -195,7 +195,7 @@ def check_version(found: object, newest: int, what: str, by: str = "") -> None:
         )
 
 
-def is_file_of(name: str, values: object) -> TypeGuard[dict[str, Any]]:
+def is_file_of(values: object, name: str) -> TypeGuard[dict[str, Any]]:
     """Return whether a value is a dict whose key "file" is this name."""
     # A sparse matrix of keys is a dict with a `get` of its own
     return isinstance(values, dict) and is_among(dict.get(values, "file"), (name,))

@@ -245,7 +245,7 @@ class SavedPeriods(Saved[Kept], Generic[Kept, PeriodKind]):
     @classmethod
     def _kind_of(cls, values: object) -> str:
         """Return the kind of a saved monitoring; refuse others and newer formats."""
-        if not is_file_of(cls._file, values):
+        if not is_file_of(values, cls._file):
             raise ValueError(
                 f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
             )

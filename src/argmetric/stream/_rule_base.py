@@ -424,8 +424,8 @@ class ThresholdRule(StreamRule):
 
 def check_state(state: object) -> None:
     """Raise an error if the state is not an array of floats."""
-    plain = isinstance(state, np.ndarray) and not is_masked(state)
-    if not plain or state.dtype != np.float64:
+    is_array = isinstance(state, np.ndarray) and state.dtype == np.float64
+    if not is_array or is_masked(state):
         raise TypeError(
             f"the state must be the array from init_state, not {type(state).__name__}"
         )

@@ -347,8 +347,8 @@ def split_rows(
     cv: Folds | None, problem: Problem, split_parameters: dict[str, object]
 ) -> list[Split]:
     """Return training and test rows of every fold."""
-    if cv is None or is_whole(cv):
-        folds = 5 if cv is None else int(cv)  # type: ignore[call-overload]
+    if cv is None or isinstance(cv, int) or is_whole(cv):
+        folds = 5 if cv is None else int(cv)  # type: ignore[arg-type]
         if folds < 2:
             raise ValueError(f"cv must be at least 2 folds, not {folds}")
         return stratify_folds(problem.codes, problem.classes, problem.groups, folds)

@@ -150,7 +150,7 @@ def _floors(
 ) -> Floats:
     """Return the floor of each class; a number is of the positive one of two."""
     if positive is not None and is_real(value):
-        value = {classes[positive]: value}
+        value = {classes[positive]: float(value)}  # type: ignore[arg-type]
     return least_recalls(value, classes, name)
 
 

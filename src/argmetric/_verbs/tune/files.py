@@ -229,7 +229,7 @@ class SavedRule(ExportMixin, Saved[Any]):
     @classmethod
     def _kind_of(cls, values: object) -> str:
         """Return the kind of a saved rule; refuse other values and newer formats."""
-        if not is_file_of(NAME, values):
+        if not is_file_of(values, NAME):
             raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")
         made = values.get("versions")
         by = made.get("argmetric", "") if isinstance(made, dict) else ""

@@ -310,7 +310,7 @@ class ByVines:
             found = walker.scores(number, growth, can)
             odds = np.zeros(len(growth.sizes))
             odds[can] = np.exp(np.maximum(found - found.max(), _LEAST_LOG))
-            return odds / odds.sum()
+            return np.asarray(odds / odds.sum())
 
         return Chooser(np.zeros((1, len(material.grams), 1)), scores)
 
@@ -409,7 +409,9 @@ def learn_vines(
                     "budget, or none leads to two words of a reference in turn"
                 )
             together = Decisions.concatenate(examples)
-            learned.append(_LEARNER.fit(together, np.concatenate(costs), rng))
+            scorer = _LEARNER.fit(together, np.concatenate(costs), rng)
+            assert isinstance(scorer, LinearScorer)  # without `hash_bits`
+            learned.append(scorer)
         shares = mixture_shares([beta] * len(learned))[1:]
         policy = ByVines(tuple(learned), shares / shares.sum(), seed)
         yield tally.row(iteration, len(lessons)), policy
