@@ -448,10 +448,10 @@ def test_it_prints_what_was_asked_for():
 
 def test_inputs_and_outputs_that_are_no_sequences_are_refused_by_name():
     searn = Searn(SequenceLabelling("ab"), beta=1.0, iterations=1)
-    with pytest.raises(TypeError, match=r"x must be a sequence of tokens, not 0\.5"):
-        searn.fit([0.5], ["a"])
-    with pytest.raises(TypeError, match=r"y must be a sequence of labels, not 0\.5"):
-        searn.fit(["x"], [0.5])
+    tokens = "x must be a sequence of tokens, a list, not 0.5"
+    refuses(TypeError, tokens, searn.fit, [0.5], ["a"])
+    labels = "y must be a sequence of labels, not 0.5"
+    refuses(TypeError, labels, searn.fit, ["x"], [0.5])
     refuses(TypeError, "dev must be ", searn.fit, ["x"], ["a"], dev=[1])
     searn.fit(["x"], ["a"])
     refuses(TypeError, "X must be a sequence, not 3", searn.predict, 3)

@@ -276,10 +276,10 @@ def check_bytes(value: object, name: str, *, low: int = 1) -> int:
 
 def _number(value: object, name: str, wanted: str) -> Any:
     """Return a value as int or float; refuse what is no number."""
-    plain = _plain(value)
-    if isinstance(plain, bool) or not (is_real(plain) or isinstance(plain, Decimal)):
+    bare = _plain(value)
+    if not isinstance(bare, Real | Decimal) or isinstance(bare, bool | np.timedelta64):
         raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
-    return int(plain) if isinstance(plain, Integral) else plain
+    return int(bare) if isinstance(bare, Integral) else bare
 
 
 def _plain(value: object) -> object:
