@@ -59,7 +59,7 @@ def best_whole_cut(p, metric, how):
     key = np.sort(p)[::-1]
     whole = [k for k in range(p.size + 1) if k in (0, p.size) or key[k] < key[k - 1]]
     low, high = limits.get("min_positives", 0), limits.get("max_positives", p.size)
-    if math.isnan(zero):
+    if math.isnan(zero) and not low:
         high = min(high, max(int((p > 0).sum()), low))
     values = [found.curve[k] for k in whole if low <= k <= high]
     best = np.fmax.reduce(values) if values else None
@@ -96,6 +96,14 @@ def test_a_vector_gets_the_best_cut_that_splits_no_tie(engine, data):
         lost = memory.expected - found.expected
         noted = any("equal scores" in note for note in found.notes)
         assert noted or not lost > 1e-9
+
+
+def test_limits_hold_where_no_cut_has_a_defined_score():
+    """A cut splits no tie, so that both rows are the least that one row allows."""
+    table = scale.open(lazy("polars", {"p": np.zeros(2)}))
+    for zero in 0.0, math.nan:
+        how = {"zero_division": zero, "min_positives": 1, "max_positives": 2}
+        assert table.decide("gmean", **how).n_positives == 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -193,6 +193,8 @@ def choose(
         part = -part
     if allowed is not None:
         part = np.where(allowed[low : high + 1], part, np.nan)
+        if np.isnan(part).all():
+            return low + int(allowed[low : high + 1].argmax())
     top = float(np.fmax.reduce(part))  # passes over nan
     return low + int((part >= _least_of_tie(top, floor)).argmax())
 
