@@ -66,8 +66,9 @@ def run_sections(
     package : str
         The package of the modules.
     **more : Any
-        Further options of the command by name: a default, or a tuple of choices.
-        Each section gets those that it has an argument for, `quick` among them.
+        Further options of the command by name: a default, or a tuple of choices, the
+        default first. Each section gets those that it has an argument for, `quick`
+        among them.
     """
     names = sections.split() if isinstance(sections, str) else list(sections)
     parser = argparse.ArgumentParser(
@@ -82,7 +83,7 @@ def run_sections(
     )
     for name, default in more.items():
         if isinstance(default, tuple):
-            parser.add_argument(f"--{name}", choices=default)
+            parser.add_argument(f"--{name}", choices=default, default=default[0])
         else:
             parser.add_argument(f"--{name}", type=type(default), default=default)
     options = vars(parser.parse_args())
@@ -210,6 +211,35 @@ def standard_error(values: Any) -> float:
         if values.size > 1
         else math.nan
     )
+
+
+def emit_mean(
+    section: str,
+    what: str,
+    values: Any,
+    unit: str,
+    target: Target = None,
+    **details: Any,
+) -> None:
+    """Print the mean of independent values, its standard error and their number."""
+    values = np.asarray(values, dtype=np.float64)
+    told = {"standard_error": standard_error(values), "n": values.size}
+    emit(section, what, float(values.mean()), unit, target, **told, **details)
+
+
+def mean_of(rows: Iterable[Mapping[str, Any]], name: str) -> float:
+    """Return the mean of a value over rows."""
+    return statistics.fmean(row[name] for row in rows)
+
+
+def groups_of(
+    rows: list[dict[str, Any]], *keys: str
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Yield all rows, then those of each value of each key; and what says which."""
+    yield {}, rows
+    for key in keys:
+        for value in dict.fromkeys(row[key] for row in rows):
+            yield {key: value}, [row for row in rows if row[key] == value]
 
 
 def cpu_seconds(call: Callable[[], Any]) -> float:

@@ -7,13 +7,18 @@ they are published.
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness import data_file
+from joblib import Memory
 
+# Scores of models that take long to fit, in the temporary folder
+MEMORY = Memory(Path(tempfile.gettempdir()) / "argmetric-benchmarks", verbose=0)
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 UCI = "https://archive.ics.uci.edu"
 PUBLISHED = {
@@ -54,6 +59,12 @@ def load(name: str) -> Table:
         else:
             X = _sparse(arrays)
     return Table(name, X, y, n_train)
+
+
+def scene_labels() -> np.ndarray:
+    """Return all labels of the rows of scene: `load` has one of them."""
+    with np.load(data_file("tabular/scene.npz", PUBLISHED["scene"])) as arrays:
+        return arrays["Y"].astype(np.int64)
 
 
 def _covtype(arrays: Any) -> np.ndarray:

@@ -21,8 +21,8 @@ import argmetric as am
 from argmetric._monitor._bins import CANNOT_SAY, rows_of, weigh_readings
 from argmetric._monitor._watch import WINDOWS, critical_value, movements
 from monitor_parts.cases import Pool, pools
-from monitor_parts.measured import by_half, seeded, tuned
-from monitor_parts.shifts import by_share, drawn_reference
+from monitor_parts.measured import FEWEST, Row, seeded, tuned
+from monitor_parts.shifts import Labelled, by_share, draw_reference
 
 M, N, WEEKS = 2000, 1000, 52
 YEARS, FALL_YEARS = 5, 3  # of every pool
@@ -37,73 +37,48 @@ FOUND: dict[tuple[str, int], Target] = {
 }
 
 
-def run(*, quick: bool, half: str | None, seed: int) -> None:
-    quiet: list[dict[str, Any]] = []
-    falls: list[dict[str, Any]] = []
+def run(*, quick: bool, half: str, seed: int) -> None:
+    quiet: list[bool] = []
+    falls: list[Row] = []
     for pool in pools(quick, half):
         for year in range(1 if quick else YEARS):
             rng = seeded(seed, "alarms", pool.name, pool.model, year)
-            case = _reference(rng, pool)
+            case = reference_of(rng, pool, M)
             if case is None:
                 continue
-            chosen, other, cut = case
-            share = float(pool.y.mean())
-            weeks = weeks_of(rng, pool, other, [share] * (4 if quick else WEEKS))
-            quiet.append(
-                pool.about
-                | {"alarm": first_alarm(_known(pool, chosen), pool.p[weeks], cut)}
-            )
+            known, other, cut = case
+            weeks = weeks_of(rng, pool, other, [pool.share] * (4 if quick else WEEKS))
+            quiet.append(first_alarm(known, pool.p[weeks], cut) is not None)
             if year < FALL_YEARS:
-                falls += _falls(rng, pool, chosen, other, cut, N)
+                falls += _falls(rng, pool, *case, N)
             if year < FALL_YEARS and other.size >= 4 * LONG_WEEK:
-                falls += _falls(rng, pool, chosen, other, cut, LONG_WEEK)
-    for of_half, rows in by_half(quiet):
-        shown = of_half == "show"
-        rate = sum(row["alarm"] is not None for row in rows) / len(rows)
-        goal: Target = ("<=", 0.10) if shown else None
-        told = {"stated": 0.05, "years": len(rows), "half": of_half}
-        emit("alarms", "false alarms a year", rate, "share", goal, **told)
-    for of_half, rows in by_half(falls):
-        for fall, seen in product(FALLS, SEEN):
-            all_weeks = [row for row in rows if row["fall"] == fall]
-            of_fall = [row for row in all_weeks if row["n"] == N]
-            _emit_delays(of_fall, seen, fall, half=of_half)
-            for low, high in POSITIVES:
-                kept = [r for r in all_weeks if low <= r["n"] * r["share"] < high]
-                told = {"half": of_half, "positives a week from": low}
-                _emit_delays(kept, seen, fall, **told)
+                falls += _falls(rng, pool, *case, LONG_WEEK)
+    rate, told = sum(quiet) / len(quiet), {"stated": 0.05, "years": len(quiet)}
+    emit("alarms", "false alarms a year", rate, "share", ("<=", 0.10), **told)
+    for fall, seen in product(FALLS, SEEN):
+        rows = [row for row in falls if row["fall"] == fall]
+        of_rows = {f"{N:,} rows a week": [row for row in rows if row["n"] == N]}
+        for low, high in POSITIVES:
+            kept = [row for row in rows if low <= row["n"] * row["share"] < high]
+            of_rows[f"{low} positives a week or more"] = kept
+        for i, (which, kept) in enumerate(of_rows.items()):
+            later = np.array([row[seen] for row in kept if row[seen] >= 1])
+            for weeks in (4, 12) if later.size else ():
+                goal = FOUND.get((fall, weeks)) if seen == "scores" and not i else None
+                told = {"fall": fall, "seen": seen, "of": which, "falls": len(kept)}
+                share = float((later <= weeks).mean())
+                emit("alarms", f"found in {weeks} weeks", share, "share", goal, **told)
 
 
-def _emit_delays(
-    rows: list[dict[str, Any]], seen: str, fall: str, **about: Any
-) -> None:
-    """How soon a fall is found by the scores, or by the share of true positives."""
-    if not rows:
-        return
-    delays = np.array([row[seen] for row in rows])
-    later = delays[delays >= 1]
-    told = {"fall": fall, "seen": seen, "falls": len(rows), **about}
-    judge_period = seen == "scores" and about == {"half": "show"}
-    emit("alarms", "alarm before the fall", int((delays < 1).sum()), "falls", **told)
-    emit("alarms", "median delay", float(np.median(later)), "weeks", **told)
-    for weeks in (1, 4, 12):
-        goal = FOUND.get((fall, weeks)) if judge_period else None
-        value = float((later <= weeks).mean())
-        emit("alarms", f"found in {weeks} weeks", value, "share", goal, **told)
-
-
-def _reference(
-    rng: np.random.Generator, pool: Pool
-) -> tuple[np.ndarray, np.ndarray, float] | None:
+def reference_of(
+    rng: np.random.Generator, pool: Pool, m: int
+) -> tuple[Labelled, np.ndarray, float] | None:
+    """A reference, rows for weeks, and the cut; None where there are too few rows."""
     half, other = pool.halved(rng)
-    chosen = drawn_reference(rng, pool.y, half, M)
-    if chosen is None or other.size < 5 * N or pool.y[chosen].sum() < 5:
+    known = draw_reference(rng, pool, half, m, FEWEST)
+    if known is None or other.size < 5 * N:
         return None
-    return chosen, other, tuned(pool.y[chosen], pool.p[chosen]).threshold
-
-
-def _known(pool: Pool, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return pool.y[chosen], pool.p[chosen]
+    return known, other, tuned(*known).threshold
 
 
 def weeks_of(
@@ -113,9 +88,9 @@ def weeks_of(
     shares: list[float],
     n: int = N,
 ) -> np.ndarray:
-    found = [by_share(rng, pool.y[other], n, share) for share in shares]
+    found = [by_share(rng, pool, other, n, share) for share in shares]
     assert all(one is not None for one in found)
-    return np.concatenate([other[one] for one in found if one is not None])
+    return np.concatenate([one for one in found if one is not None])
 
 
 class Alarm(NamedTuple):
@@ -126,7 +101,7 @@ class Alarm(NamedTuple):
 
 
 def first_alarm(
-    reference: tuple[np.ndarray, np.ndarray],
+    reference: Labelled,
     p: np.ndarray,
     cut: float,
     n: int = N,
@@ -159,12 +134,12 @@ def first_alarm(
 def _falls(
     rng: np.random.Generator,
     pool: Pool,
-    chosen: np.ndarray,
+    known: Labelled,
     other: np.ndarray,
     cut: float,
     n: int,
-) -> Iterator[dict[str, Any]]:
-    before = float(pool.y.mean())
+) -> Iterator[Row]:
+    before = pool.share
     true = am.calibrate(pool.y, pool.p)
     for fall, points in FALLS.items():
         after = fallen_share(pool.y[other], pool.p[other] >= cut, before, points)
@@ -172,17 +147,17 @@ def _falls(
             continue
         shares = [before] * FIRST_BAD + [after] * WATCHED
         weeks = weeks_of(rng, pool, other, shares, n)
-        how = _known(pool, chosen), pool.p[weeks], cut, n
+        how = known, pool.p[weeks], cut, n
         alarms = {
             "scores": first_alarm(*how, ways=("worse",)),
             "true calibrator": first_alarm(*how, true, ("worse",)),
-            "all labels": labelled_alarm(pool.y[chosen], pool.y[weeks], n),
+            "all labels": labelled_alarm(known[0], pool.y[weeks], n),
         }
         delays = {
             seen: np.inf if alarm is None else alarm.week - FIRST_BAD + 1
             for seen, alarm in alarms.items()
         }
-        yield pool.about | {"fall": fall, "n": n, "share": before} | delays
+        yield {"fall": fall, "n": n, "share": before} | delays
 
 
 def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> Alarm | None:

@@ -9,16 +9,12 @@ keep their 300 most frequent columns.
 
 from __future__ import annotations
 
-import os
-import tempfile
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tabular import dense, load, new_model, positive
+from tabular import MEMORY, dense, load, new_model, positive
 
 # The recipe was chosen on the first half. The second had no part in it.
 HALVES = {
@@ -48,21 +44,21 @@ class Pool:
         A row for every name in FEATURES: the feature most correlated with the score,
         the one most correlated with what the calibrated score leaves over, any
         feature, and the score itself.
-    rows : ndarray
-        Where the rows of the pool stand in the set.
     """
 
     name: str
-    half: str
     model: str
     y: np.ndarray
     p: np.ndarray
     sides: np.ndarray
-    rows: np.ndarray
 
     @property
     def about(self) -> dict[str, Any]:
-        return {"set": self.name, "half": self.half, "model": self.model}
+        return {"set": self.name, "model": self.model}
+
+    @property
+    def share(self) -> float:
+        return float(self.y.mean())
 
     def halved(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Rows for references and rows for periods, at random."""
@@ -72,47 +68,28 @@ class Pool:
 
 def pools(
     quick: bool,
-    half: str | None,
+    half: str,
     halves: dict[str, tuple[str, ...]] = HALVES,
     models: tuple[str, ...] = MODELS,
 ) -> Iterator[Pool]:
-    """Every model on every set; models are fitted once, and scores kept in a file."""
-    for of_half, names in halves.items():
-        if half in (None, of_half):
-            for name in names[:1] if quick else names:
-                scored = _scored(name, models)
-                for i, model in enumerate(models):
-                    arrays = (scored["p"][i], scored["sides"][i], scored["rows"])
-                    yield Pool(name, of_half, model, scored["y"], *arrays)
+    """Yield every model on every set of a half; models are fitted once."""
+    for name in halves[half][: 1 if quick else None]:
+        yield from _scored(name, models)
 
 
-def _scored(name: str, models: tuple[str, ...]) -> dict[str, np.ndarray]:
-    folder = Path(tempfile.gettempdir()) / "argmetric-monitor"
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{name}-{len(models)}.npz"
-    if not path.exists():
-        part = folder / f"{name}.{os.getpid()}.npz"
-        np.savez(part, **_fit_and_score(name, models))
-        part.replace(path)
-    with np.load(path) as arrays:
-        return dict(arrays)
-
-
-def _fit_and_score(name: str, models: tuple[str, ...]) -> dict[str, np.ndarray]:
+@MEMORY.cache
+def _scored(name: str, models: tuple[str, ...]) -> list[Pool]:
     table = load(name)
     X, y = dense(table.X), positive(table.y)
     rng = np.random.default_rng(0)
     order = rng.permutation(y.size)
     first = TRAIN if y.size >= 2.5 * TRAIN else y.size // 3
     train, rows = order[:first], np.sort(order[first : first + POOL])
-    p, sides = [], []
+    found = []
     for model in models:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fitted = new_model(model).fit(X[train], y[train])
-            p.append(fitted.predict_proba(X[rows])[:, 1])
-        sides.append(_sides(rng, X[rows], y[rows], p[-1]))
-    return {"y": y[rows], "rows": rows, "p": np.array(p), "sides": np.array(sides)}
+        p = new_model(model).fit(X[train], y[train]).predict_proba(X[rows])[:, 1]
+        found.append(Pool(name, model, y[rows], p, _sides(rng, X[rows], y[rows], p)))
+    return found
 
 
 def _sides(

@@ -1,11 +1,11 @@
-"""Several classes: coverage of macro-F1 and of shares, and verdicts.
+"""Several classes: coverage of macro-F1, and verdicts.
 
 Five kinds of models, trained on 1,200 rows of each set. A reference has 1,000 of the
 other rows, and periods 500 of the rest: quiet; the share of every class times e^z,
 z ~ N(0, 0.7²), scaled; other rows, 4:1 by the half of a feature. Labels are the most
-probable classes; plain is the interval of `forecast`, which adjusts nothing. Readings
-have the constants of one column of scores. The allowance of class forecasts was chosen
-on covtype and optdigits, and letter was looked at: only ocr had no part in it.
+probable classes. Readings have the constants of one column of scores. The allowance of
+class forecasts was chosen on covtype and optdigits, and letter was looked at: only ocr
+had no part in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import itertools
 import statistics
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from classes_parts.cases import DROPPED, TRAIN, loaded, models
@@ -22,11 +22,9 @@ from harness import Target, emit
 from sklearn.metrics import f1_score
 from tabular import class_probabilities
 
-import argmetric as am
 from argmetric.classes import monitor
-from monitor_parts.measured import seeded
+from monitor_parts.measured import Row, seeded, share_of
 
-Row = dict[str, Any]
 SETS = {"covtype": 30_000, "ocr": 30_000, "letter": 20_000, "optdigits": 6_000}
 MOST_CLASSES, RATIO = 12, 4  # of a set; all but covtype are thinned so far
 M, N = 1000, 500
@@ -72,7 +70,7 @@ def _pools(quick: bool) -> Iterator[ClassPool]:
             yield ClassPool(name, kind, y[TRAIN:], P[TRAIN:], X[TRAIN:])
 
 
-def run(*, quick: bool, half: str | None, seed: int) -> None:
+def run(*, quick: bool, seed: int) -> None:
     rows: list[Row] = []
     for pool in class_pools(quick):
         for turn in range(1 if quick else TURNS):
@@ -102,20 +100,11 @@ def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
     for (kind, own), one in zip(drawn.items(), found.periods, strict=True):
         y, z = pool.y[own], pool.P[own].argmax(axis=1)
         actual = f1_score(y, z, average="macro")
-        shares = np.bincount(y, minlength=pool.P.shape[1]) / y.size
-        low, high = np.array(one.prevalence_intervals).T
-        inside = (shares >= low) & (shares <= high)
-        plain = am.classes.forecast(
-            pool.P[own], z, "f1", reference=found.watch.calibrator
-        )
         yield pool.about | {
             "kind": kind,
-            "plain": plain.interval[0] <= actual <= plain.interval[1],
             "below": actual < one.interval.low,
             "above": actual > one.interval.high,
             "width": one.interval.high - one.interval.low,
-            "error": one.mean - actual,
-            "shares": inside.mean(),
             "verdict": one.verdict,
         }
 
@@ -124,21 +113,20 @@ def _told(rows: list[Row]) -> None:
     """Coverage by kind of period; by model and set; verdicts by kind."""
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     models_, sets = (dict.fromkeys(row[x] for row in rows) for x in ("model", "set"))
-    parts: list[Row] = [{}, *({"kind": kind} for kind in kinds)]
+    parts: list[Row] = [{"kind": kind} for kind in kinds]
     parts += [{"kind": a, "model": b} for a, b in itertools.product(kinds, models_)]
     parts += [{"kind": a, "set": b} for a, b in itertools.product(kinds, sets)]
     for part in parts:
         own = [row for row in rows if part.items() <= row.items()]
         mean = {
             name: statistics.mean(row[name] for row in own)
-            for name in ("below", "above", "width", "error", "shares", "plain")
+            for name in ("below", "above", "width")
         }
         inside = 1.0 - mean["below"] - mean["above"]
-        quiet = part.get("kind") == "quiet" and len(part) == 1
-        goal: Target = (">=", 0.87) if quiet else None
+        goal: Target = (">=", 0.87) if part == {"kind": "quiet"} else None
         told = part | mean | {"periods": len(own)}
         emit("classes", "inside the interval", inside, "share", goal, **told)
         if len(part) == 1:
             for verdict in dict.fromkeys(row["verdict"] for row in own):
-                count = statistics.mean(row["verdict"] == verdict for row in own)
-                emit("classes", f"verdict {verdict}", count, "share", **part)
+                share = share_of(own, verdict=verdict)
+                emit("classes", f"verdict {verdict}", share, "share", **part)

@@ -7,65 +7,54 @@ and the usual normal interval of a ratio.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from harness import Target, emit
+from harness import emit
 
 import argmetric as am
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import (
     CHANGED,
-    by_half,
+    FEWEST,
+    Row,
     changed_labels,
     emit_ends,
     ends,
     seeded,
     tuned,
 )
-from monitor_parts.shifts import SHARES, drawn_reference
+from monitor_parts.shifts import SHARES, draw_reference
 
 M, N = 2000, 5000
 BUDGETS = (50, 100, 200)
 CASES = ("share x 1", "share x 0.5", "share x 2", CHANGED)
 REPEATS, DRAWS = 2, 4000
-METHODS = ("to_label", "random", "random, normal", "no labels")
+METHODS = ("to_label", "random", "random, normal")
 
 
-def run(*, quick: bool, half: str | None, seed: int) -> None:
-    rows: list[dict[str, Any]] = []
+def run(*, quick: bool, half: str, seed: int) -> None:
+    rows: list[Row] = []
     for pool in pools(quick, half):
         for repeat in range(1 if quick else REPEATS):
             rng = seeded(seed, "label", pool.name, pool.model, repeat)
             rows += _of_pool(rng, pool)
-    for of_half, kept in by_half(rows):
-        shown = of_half == "show"
-        for budget in BUDGETS:
-            part = [row for row in kept if row["budget"] == budget]
-            cover: Target = (">=", 0.87) if shown and budget == 100 else None
-
-            def target(method: str, cover: Target = cover) -> Target:
-                return cover if method == "to_label" else None
-
-            told = {"labels": budget, "half": of_half}
-            emit_ends("label", part, METHODS, target, **told)
-            for case in CASES:
-                some = [row for row in part if row["shift"] == case]
-                emit_ends("label", some, METHODS[:1], shift=case, **told)
-            for other in METHODS[1:3]:
-                found = [ends(part, one)["width"] for one in ("to_label", other)]
-                what = f"width over that of {other}"
-                honest = shown and budget == 100 and other == "random"
-                goal: Target = ("<=", 0.5) if honest else None
-                emit("label", what, found[0] / found[1], "ratio", goal, **told)
+    for budget in BUDGETS:
+        part = [row for row in rows if row["budget"] == budget]
+        judged = budget == 100
+        goals = {"to_label": (">=", 0.87)} if judged else {}
+        emit_ends("label", part, METHODS, goals, labels=budget)
+        some = [row for row in part if row["shift"] == CHANGED]
+        emit_ends("label", some, METHODS[:1], shift=CHANGED, labels=budget)
+        ours, theirs = (ends(part, one)["width"] for one in METHODS[:2])
+        goal = ("<=", 0.5) if judged else None
+        what = "width over that of random"
+        emit("label", what, ours / theirs, "ratio", goal, labels=budget)
 
 
-def _of_pool(rng: np.random.Generator, pool: Pool) -> list[dict[str, Any]]:
+def _of_pool(rng: np.random.Generator, pool: Pool) -> list[Row]:
     half, other = pool.halved(rng)
-    chosen = drawn_reference(rng, pool.y, half, M)
-    if chosen is None or pool.y[chosen].sum() < 5:
+    reference = draw_reference(rng, pool, half, M, FEWEST)
+    if reference is None:
         return []
-    reference = pool.y[chosen], pool.p[chosen]
     rule = tuned(*reference)
     rows = []
     for case in CASES:
@@ -78,21 +67,18 @@ def _of_pool(rng: np.random.Generator, pool: Pool) -> list[dict[str, Any]]:
             y = changed_labels(rng, y, pool.sides[0][period])
         labels = rule.apply(p) == 1
         found = am.monitor(p, rule, reference=reference)
-        last = found.periods[-1]
         for budget in BUDGETS:
             plan = found.to_label(budget, random_state=int(rng.integers(1 << 30)))
             mine = plan.estimate(y[plan.rows])
             some = rng.choice(N, budget, False)
             rows.append(
                 {
-                    **pool.about,
                     "shift": case,
                     "budget": budget,
                     "actual": float(am.evaluate(y, labels)),
                     "to_label": (*mine.interval, mine.mean),
                     "random": jeffreys(rng, y[some], labels[some], labels),
                     "random, normal": normal(y[some], labels[some]),
-                    "no labels": (*last.interval, last.mean),
                 }
             )
     return rows

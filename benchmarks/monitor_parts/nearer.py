@@ -16,12 +16,11 @@ from monitor_parts.cases import ALL_MODELS, HALVES_OF_KINDS, Pool, pools
 from monitor_parts.measured import (
     CHANGED,
     Row,
-    by_half,
     changed_labels,
     seeded,
     tuned,
 )
-from monitor_parts.shifts import QUIET, SHARES, SIDES, drawn_reference
+from monitor_parts.shifts import QUIET, SHARES, SIDES, draw_reference
 
 M, N, LABELS, FEWEST = 500, 1000, 50, 8
 DRAWS = {
@@ -32,20 +31,19 @@ DRAWS = {
 METHODS = ("no labels", "50 chosen", "50 random")
 
 
-def run(*, quick: bool, half: str | None, seed: int) -> str:
+def run(*, quick: bool, half: str, seed: int) -> str:
     """Return RMSE in points of F1, and how often the 90 % interval held."""
     rows: list[Row] = []
     for pool in pools(quick, half, HALVES_OF_KINDS, ALL_MODELS):
         rows += _of_pool(pool, seed)
-    text = [",".join(("half", "periods", "n", *METHODS))]
-    for of_half, kept in by_half(rows):
-        parts = {"all": kept}
-        for name, values in (("shift", DRAWS), ("model", ALL_MODELS)):
-            parts |= {v: [x for x in kept if x[name] == v] for v in values}
-        for part, some in parts.items():
-            if some:
-                figures = [_figures(some, one) for one in METHODS]
-                text.append(",".join((of_half, part, str(len(some)), *figures)))
+    parts = {"all": rows}
+    for name, values in (("shift", DRAWS), ("model", ALL_MODELS)):
+        parts |= {v: [x for x in rows if x[name] == v] for v in values}
+    text = [",".join(("periods", "n", *METHODS))]
+    for part, some in parts.items():
+        if some:
+            figures = [_figures(some, one) for one in METHODS]
+            text.append(",".join((part, str(len(some)), *figures)))
     return "\n".join(text)
 
 
@@ -60,10 +58,9 @@ def _figures(rows: list[Row], method: str) -> str:
 def _of_pool(pool: Pool, seed: int) -> list[Row]:
     rng = seeded(seed, "nearer", pool.name, pool.model)
     for_reference, for_periods = pool.halved(rng)
-    chosen = drawn_reference(rng, pool.y, for_reference, M)
-    if chosen is None or pool.y[chosen].sum() < FEWEST:
+    reference = draw_reference(rng, pool, for_reference, M, FEWEST)
+    if reference is None:
         return []
-    reference = pool.y[chosen], pool.p[chosen]
     try:
         am.calibrate(*reference)
     except ValueError:  # scores rank backwards

@@ -45,39 +45,3 @@ class Cbpe(NamedTuple):
         score = float(2 * c[labels].sum() / below) if below else 0.0
         rows = p.size * self.relevant
         return score, self.deviation / math.sqrt(rows) if rows else math.nan
-
-
-def from_nannyml(
-    y: np.ndarray,
-    reference_p: np.ndarray,
-    p: np.ndarray,
-    threshold: float,
-    n: int,
-) -> list[tuple[float, float, float]] | None:
-    """F1, lower and upper bound of NannyML itself, for periods of n rows.
-
-    None where the package is not installed.
-    """
-    try:
-        import nannyml
-        import pandas
-    except ImportError:
-        return None
-
-    def frame(scores: np.ndarray) -> Any:
-        labels = (scores >= threshold).astype(int)
-        return pandas.DataFrame({"p": scores, "z": labels})
-
-    reference = frame(reference_p).assign(y=np.asarray(y, dtype=int))
-    cbpe = nannyml.CBPE(
-        problem_type="classification_binary",
-        y_true="y",
-        y_pred="z",
-        y_pred_proba="p",
-        metrics=["f1"],
-        chunk_size=n,
-    )
-    found = cbpe.fit(reference).estimate(frame(p)).filter(period="analysis")
-    columns = ("value", "lower_confidence_boundary", "upper_confidence_boundary")
-    table = found.to_df()["f1"][list(columns)]
-    return [tuple(map(float, row)) for row in table.to_numpy()]

@@ -46,7 +46,7 @@ print(json.dumps({
 """
 
 
-def run(*, quick: bool, half: str | None, seed: int) -> None:
+def run(*, quick: bool) -> None:
     n = ROWS // 100 if quick else ROWS
     alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     for how in ("rows", "time"):

@@ -11,18 +11,14 @@ reference 5.
 
 from __future__ import annotations
 
-import os
-import pickle
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from tabular import dense, load, new_model, positive
+from tabular import MEMORY, dense, load, new_model, positive
 
 # Two halves: every choice was made on the first, and the second was looked at last.
 # Sets of the same origin are in one half.
@@ -54,10 +50,6 @@ class Case:
     y: np.ndarray
     p: np.ndarray
 
-    @property
-    def half(self) -> str:
-        return "chosen on" if self.name in CHOSEN_ON else "shown on"
-
 
 def over_cases(
     measure: Callable[[Case], list[dict[str, Any]]],
@@ -80,10 +72,25 @@ def _of_split(
         warnings.simplefilter("ignore")  # of folds without a positive, and the like
         for scored in _scores(name, split):
             for case in _by_size(scored):
-                about = {"set": name, "split": split, "sets": case.half}
+                about = {"set": name, "sets": half_of(name), "split": split}
                 about |= {"model": case.model, "size": case.size}
                 rows += [about | row for row in measure(case)]
     return rows
+
+
+def half_of(name: str) -> str:
+    return "chosen on" if name in CHOSEN_ON else "shown on"
+
+
+def by_half(
+    rows: list[dict[str, Any]], **about: Any
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the rows, of which these things hold, of each half of the sets and both."""
+    rows = [row for row in rows if about.items() <= row.items()]
+    for half in ("shown on", "chosen on", "both"):
+        part = [row for row in rows if half in (row["sets"], "both")]
+        if part:
+            yield half, part
 
 
 def _by_size(scored: Case) -> Iterator[Case]:
@@ -101,20 +108,6 @@ def _rarer(y: np.ndarray) -> int:
     return int(min(y.sum(), y.size - y.sum()))
 
 
-def _scores(name: str, split: int) -> list[Case]:
-    """Scores of all models, kept in a file: they take most of the time."""
-    folder = Path(tempfile.gettempdir()) / "argmetric-trust"
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{name}-{split}-{len(MODELS)}-cases.pickle"
-    if path.exists():
-        return pickle.loads(path.read_bytes())
-    scored = list(_fit_and_score(name, split))
-    part = path.with_suffix(f".{os.getpid()}")
-    part.write_bytes(pickle.dumps(scored))
-    part.replace(path)
-    return scored
-
-
 def load_split(name: str, split: int) -> tuple[np.ndarray, ...]:
     """X and y of a set; the rows of its training part, its reference and its test."""
     table = load(name)
@@ -122,15 +115,17 @@ def load_split(name: str, split: int) -> tuple[np.ndarray, ...]:
     return X, y, *_parts(y.size, split)
 
 
-def _fit_and_score(name: str, split: int) -> Iterator[Case]:
+@MEMORY.cache
+def _scores(name: str, split: int) -> list[Case]:
+    """Scores of all models, which take most of the time."""
     X, y, train, reference, test = load_split(name, split)
-    if y[train].sum() < FEWEST_KNOWN:
-        return
-    for model in MODELS:
+    cases = []
+    for model in MODELS if y[train].sum() >= FEWEST_KNOWN else ():
         fitted = new_model(model).fit(X[train], y[train])
         p = [fitted.predict_proba(X[rows])[:, 1] for rows in (reference, test)]
         about = (name, split, model, reference.size)
-        yield Case(*about, y[reference], p[0], y[test], p[1])
+        cases.append(Case(*about, y[reference], p[0], y[test], p[1]))
+    return cases
 
 
 def _parts(n: int, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

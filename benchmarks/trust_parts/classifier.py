@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, groups_of, mean_of
 from joblib import Parallel, delayed
 
 import argmetric as am
@@ -19,30 +19,36 @@ from trust_parts.cases import (
     FEWEST_TESTED,
     MODELS,
     SHOWN_ON,
+    by_half,
+    half_of,
     load_split,
     new_model,
 )
 
 SIZES = (500, 2000)  # rows that are fitted to
-TREES = 50  # of forests and boosting, half as many as elsewhere
+SMALLER = {"forest": {"n_estimators": 50}, "boosting": {"max_iter": 50}}
 FEWEST_LEARNED = 10  # positives
+TARGETS = {"holds": (">=", 0.87), "below": ("<=", 0.08), "above": ("<=", 0.08)}
 
 
 def run(*, quick: bool) -> None:
     names = ("mammography", "wdbc") if quick else CHOSEN_ON + SHOWN_ON
     measured = Parallel(n_jobs=2)(delayed(measure)(name) for name in names)
     rows = [row for part in measured for row in part]
-    for half in ("shown on", "chosen on", "both"):
-        part = [row for row in rows if half in (row["sets"], "both")]
-        for labels in ("predict", "decide"):
-            _emit(part, {"sets": half, "labels": labels})
+    for labels in ("predict", "decide"):
+        for half, part in by_half(rows, labels=labels):
+            for about, some in groups_of(part, "model"):
+                told = {"sets": half, "labels": labels, "cases": len(some), **about}
+                for end, target in TARGETS.items():
+                    goal = target if half == "both" and not about else None
+                    share, what = mean_of(some, end), f"90 % interval: {end}"
+                    emit("classifier", what, share, "share", goal, **told)
 
 
 def measure(name: str, split: int = 0) -> list[dict[str, Any]]:
-    """Forecast and actual score of every model and size on the test of a split."""
+    """Whether each interval holds, of every model and size on the test of a split."""
     X, y, train, more, test = load_split(name, split)
     rest = np.concatenate([train, more])
-    half = "chosen on" if name in CHOSEN_ON else "shown on"
     rows, before = [], 0
     for size in SIZES:
         train = rest[:size]
@@ -51,78 +57,26 @@ def measure(name: str, split: int = 0) -> list[dict[str, Any]]:
         if not enough or train.size == before:
             continue
         before = train.size
-        for model in MODELS:
-            about = {"set": name, "sets": half, "model": model, "size": size}
-            fitted = _fitted(_small(model), X[train], y[train])
-            rows += _judged(fitted, X[test], y[test], about)
+        for kind in MODELS:
+            model = new_model(kind, **SMALLER.get(kind, {}))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of scores that tell nothing
+                fitted = am.MetricClassifier(model, "f1", random_state=0)
+                fitted.fit(X[train], y[train])
+            about = {"sets": half_of(name), "model": kind}
+            rows += [about | row for row in _judged(fitted, X[test], y[test])]
     return rows
 
 
-def _small(model: str) -> Any:
-    names = {"forest": "n_estimators", "boosting": "max_iter"}
-    options = {names[model]: TREES} if model in names else {}
-    return new_model(model).set_params(**options)
-
-
-def _fitted(estimator: Any, X: np.ndarray, y: np.ndarray) -> am.MetricClassifier:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scores that tell nothing, and the like
-        return am.MetricClassifier(estimator, "f1", random_state=0).fit(X, y)
-
-
 def _judged(
-    fitted: am.MetricClassifier, X: np.ndarray, y: np.ndarray, about: dict[str, Any]
+    fitted: am.MetricClassifier, X: np.ndarray, y: np.ndarray
 ) -> list[dict[str, Any]]:
     rows = []
     for name in ("predict", "decide"):
         labels = fitted.predict(X) if name == "predict" else fitted.decide(X)
-        forecast = fitted.forecast(X, labels)
+        low, high = fitted.forecast(X, labels).interval
         predicted = labels if name == "predict" else labels.labels == 1
         actual = am.evaluate(y, predicted, "f1")
-        low, high = forecast.interval
-        below, above = actual < low - 1e-9, actual > high + 1e-9
-        rows.append(
-            about
-            | {
-                "labels": name,
-                "actual": 100 * actual,
-                "bias": 100 * (forecast.mean - actual),
-                "off by": 100 * abs(forecast.mean - actual),
-                "below": float(below),
-                "above": float(above),
-                "held": float(not below and not above),
-                "width": 100 * (high - low),
-            }
-        )
+        row = {"below": actual < low - 1e-9, "above": actual > high + 1e-9}
+        rows.append({"labels": name, "holds": not any(row.values()), **row})
     return rows
-
-
-def _emit(rows: list[dict[str, Any]], about: dict[str, Any]) -> None:
-    rows = _part(rows, about)
-    groups: list[dict[str, Any]] = [{}, *({"model": model} for model in MODELS)]
-    for group in groups:
-        part = _part(rows, group)
-        if not part:
-            continue
-        judged = not group and about["sets"] == "both"
-        about_part = about | group | {"cases": len(part)}
-        emit(
-            "classifier", "90 % interval holds", _mean(part, "held"), "share",
-            (">=", 0.87) if judged else None, width=_mean(part, "width"),
-            bias=_mean(part, "bias"), off_by=_mean(part, "off by"),
-            actual=_mean(part, "actual"), **about_part,
-        )  # fmt: skip
-        for end in ("below", "above"):
-            target = ("<=", 0.08) if judged else None
-            share = _mean(part, end)
-            emit("classifier", f"{end} it", share, "share", target, **about_part)
-
-
-def _part(rows: list[dict[str, Any]], about: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of which all these things hold; of sets "both" holds for all."""
-    wanted = {key: x for key, x in about.items() if x != "both"}
-    return [row for row in rows if all(row[key] == x for key, x in wanted.items())]
-
-
-def _mean(rows: list[dict[str, Any]], name: str) -> float:
-    return float(np.mean([row[name] for row in rows]))

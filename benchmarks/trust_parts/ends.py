@@ -7,14 +7,14 @@ forecast.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, groups_of, mean_of
 
 import argmetric as am
-from trust_parts.cases import MODELS, SIZES, Case, over_cases
+from trust_parts.cases import Case, by_half, over_cases
 
 METRICS = ("f1", "mcc", "gmean")
 FEW_POSITIVES = 20
@@ -24,10 +24,11 @@ Row = dict[str, Any]
 
 def run(*, quick: bool) -> None:
     rows = over_cases(measure, quick=quick)
-    for half in ("shown on", "chosen on", "both"):
-        part = [row for row in rows if half in (row["sets"], "both")]
-        for name, one in _parts(part).items():
-            _emit(name, one, half)
+    for half, part in by_half(rows):
+        few = [row for row in part if row["positives"] <= FEW_POSITIVES]
+        hard = {"positives": f"{FEW_POSITIVES} or fewer"}, few
+        for about, some in chain(groups_of(part, "model", "size"), [hard]):
+            _emit(some, sets=half, intervals=len(some), **about)
 
 
 def measure(case: Case) -> list[Row]:
@@ -51,43 +52,19 @@ def measure(case: Case) -> list[Row]:
     return rows
 
 
-def _parts(rows: list[Row]) -> dict[str, list[Row]]:
-    """Rows by kind of model, by size of the reference, and the hard ones."""
-    kinds: dict[str, Callable[[Row], bool]] = {"all": lambda row: True}
-    kinds |= {name: lambda row, name=name: row["model"] == name for name in MODELS}
-    kinds |= {
-        f"{size:,} rows": lambda row, size=size: row["size"] == size for size in SIZES
-    }
-    kinds[f"{FEW_POSITIVES} positives or fewer"] = lambda row: (
-        row["positives"] <= FEW_POSITIVES
-    )
-    return {name: [row for row in rows if of(row)] for name, of in kinds.items()}
-
-
-def _mean(rows: list[Row], name: str) -> float:
-    return float(np.mean([row[name] for row in rows]))
-
-
-def _emit(name: str, rows: list[Row], half: str) -> None:
+def _emit(rows: list[Row], **about: Any) -> None:
     if not rows:
         return
-    about = {"of": name, "sets": half, "intervals": len(rows)}
-    below, above = _mean(rows, "below"), _mean(rows, "above")
-    aim = (">=", 0.9) if name == "all" or "positives" in name else None
+    below, above = mean_of(rows, "below"), mean_of(rows, "above")
+    whole = not about.keys() & {"model", "size"}
     emit(
-        "ends", "90 % interval holds", 1 - below - above, "share", aim,
-        width=_mean(rows, "width"), **about,
+        "ends", "90 % interval holds", 1 - below - above, "share",
+        (">=", 0.9) if whole else None, width=mean_of(rows, "width"), **about,
     )  # fmt: skip
-    emit(
-        "ends", "actual score below the interval", below, "share", ("<=", 0.07), **about
-    )
-    emit(
-        "ends", "actual score above the interval", above, "share", ("<=", 0.07), **about
-    )
+    for end, share in (("below", below), ("above", above)):
+        what = f"actual score {end} the interval"
+        emit("ends", what, share, "share", ("<=", 0.07), **about)
     gains = np.array([row["gain"] for row in rows if row["metric"] == "f1"])
-    if gains.size:
-        emit(
-            "ends", "F1 gained by the reference", float(gains.mean()), "points",
-            (">=", 0.0), lose_more_than_3=float((gains < -LOST).mean()),
-            **about,
-        )  # fmt: skip
+    lost = {"lose_more_than_3": float((gains < -LOST).mean())}
+    what, aim = "F1 gained by the reference", (">=", 0.0)
+    emit("ends", what, float(gains.mean()), "points", aim, **lost, **about)

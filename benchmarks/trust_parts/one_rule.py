@@ -22,29 +22,22 @@ SAYS = {
     "forecast --rule --reference: forecast": "the same: the rule keeps its reference",
     "Decision.forecast().mean": "another decision, made on these new rows together",
     "Decision.expected": "what that decision maximised, for one calibrator",
+    "forecast, no reference": "the rule on these new rows, if p were calibrated",
 }
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in SAYS}
     for seed in range(2 if quick else REPEATS):
         for name, figures in measured(np.random.default_rng(seed)).items():
             found[name].append(figures)
-    lines = [
-        f"{'':41}{'mean':>7}{'actual':>8}{'interval':>17}{'holds':>7}  of what",
-    ]
     for name, what in SAYS.items():
         mean, low, high, actual = np.array(found[name]).T
         held = float(np.mean((low <= actual) & (actual <= high)))
-        told = "" if np.isnan(low).all() else f"{low.mean():.3f} to {high.mean():.3f}"
-        share = "" if not told else f"{held:.0%}"
-        emit(
-            "one_rule", name, float(mean.mean()), "F1", None,
-            actual=float(actual.mean()), held=held if told else None, of=what,
-        )  # fmt: skip
-        figures = f"{mean.mean():>7.3f}{actual.mean():>8.3f}{told:>17}{share:>7}"
-        lines.append(f"{name:41}{figures}  {what}")
-    return "\n".join(lines)
+        told = {"actual": float(actual.mean()), "of": what}
+        if not np.isnan(low).all():
+            told |= {"low": low.mean(), "high": high.mean(), "held": held}
+        emit("one_rule", name, float(mean.mean()), "F1", **told)
 
 
 def rows(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -66,6 +59,7 @@ def measured(rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
     by_rule = am.forecast(new, labels, "f1", reference=rule.reference.calibrator)
     by_rows = am.forecast(new, labels, "f1", reference=am.calibrate(y, p))
     assert (by_rule.mean, by_rule.interval) == (by_rows.mean, by_rows.interval)
+    by_scores = am.forecast(new, labels, "f1")
     elsewhere = am.evaluate(more_y, rule.apply(more))
     actual, joint = am.evaluate(new_y, labels), am.evaluate(new_y, decision.labels)
     figures = (
@@ -74,5 +68,6 @@ def measured(rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
         (by_rows.mean, *by_rows.interval, actual),
         (distribution.mean, *distribution.interval, joint),
         (decision.expected, np.nan, np.nan, joint),
+        (by_scores.mean, *by_scores.interval, actual),
     )
     return dict(zip(SAYS, figures, strict=True))

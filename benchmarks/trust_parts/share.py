@@ -12,24 +12,27 @@ import math
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, mean_of
 
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
-from trust_parts.cases import Case, over_cases
+from trust_parts.cases import Case, by_half, over_cases
 
 MODELS = ("logistic", "forest", "boosting", "neighbours")
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 SIZES = (1000, 4000)  # rows of the reference
 MOST_ROWS, FEWEST_OF_A_CLASS = 1000, 10
 LEAST_SHARE, LARGEST_SHARE = 0.005, 0.9
-KNOWLEDGE = ("none", "estimate", "given")
 
 
 def run(*, quick: bool) -> None:
     rows = over_cases(measure, quick=quick, splits=1)
-    for half in ("shown on", "chosen on", "both"):
-        _emit([row for row in rows if half in (row["sets"], "both")], half)
+    for half, part in by_half(rows):
+        for name in ("none", "estimate", "given"):
+            share, what = mean_of(part, name), f"90 % interval holds, prior {name}"
+            goal = (">=", 0.87) if name == "estimate" else None
+            told = {"sets": half, "cases": len(part)}
+            emit("share", what, share, "share", goal, **told)
 
 
 def measure(case: Case) -> list[dict[str, Any]]:
@@ -42,8 +45,7 @@ def measure(case: Case) -> list[dict[str, Any]]:
     for factor in FACTORS:
         chosen = _drawn(rng, case.y, factor * float(case.reference_y.mean()))
         if chosen is not None:
-            y, p = case.y[chosen], case.p[chosen]
-            rows.append({"factor": factor} | _measure_one(y, p, reference))
+            rows.append(_measure_one(case.y[chosen], case.p[chosen], reference))
     return rows
 
 
@@ -61,29 +63,12 @@ def _drawn(rng: np.random.Generator, y: np.ndarray, share: float) -> np.ndarray 
     return rng.permutation(np.concatenate([positive[:k], negative[:rest]]))
 
 
-def _measure_one(y: np.ndarray, p: np.ndarray, reference: Any) -> dict[str, float]:
-    actual = float(y.mean())
-    priors = dict(zip(KNOWLEDGE, (None, "estimate", actual), strict=True))
-    row: dict[str, float] = {}
+def _measure_one(y: np.ndarray, p: np.ndarray, reference: Any) -> dict[str, bool]:
     # The labels are the same for all: only the forecast differs
     labels = am.decide(p, reference=reference).labels
-    got = am.evaluate(y, labels)
+    actual, row = am.evaluate(y, labels), {}
+    priors = {"none": None, "estimate": "estimate", "given": float(y.mean())}
     for name, prior in priors.items():
-        f = am.forecast(p, labels, reference=reference, prior=prior)
-        low, high = f.interval
-        row[f"{name} held"] = float(low - 1e-9 <= got <= high + 1e-9)
-        row[f"{name} width"] = high - low
+        low, high = am.forecast(p, labels, reference=reference, prior=prior).interval
+        row[name] = bool(low - 1e-9 <= actual <= high + 1e-9)
     return row
-
-
-def _mean(rows: list[dict[str, Any]], name: str) -> float:
-    return float(np.mean([row[name] for row in rows]))
-
-
-def _emit(rows: list[dict[str, Any]], half: str) -> None:
-    for name in KNOWLEDGE if rows else ():
-        emit(
-            "share", f"90 % interval holds, prior {name}", _mean(rows, f"{name} held"),
-            "share", (">=", 0.87) if name == "estimate" else None,
-            width=_mean(rows, f"{name} width"), sets=half, cases=len(rows),
-        )  # fmt: skip

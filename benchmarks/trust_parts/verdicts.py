@@ -5,24 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, emit_mean, mean_of
 
 import argmetric as am
-from trust_parts.cases import Case, over_cases
+from trust_parts.cases import Case, by_half, over_cases
 
 ROUTES = ("recalibrate", "decide", "tune", "half")
 SPLITS = 1  # of the five, to keep the run short
 GROUP = 20  # rows of a group, where rows are grouped
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     rows = over_cases(measure, quick=quick, splits=SPLITS)
-    for half in ("shown on", "chosen on", "both"):
-        part = [row for row in rows if half in (row["sets"], "both")]
-        _emit_forecasts([row for row in part if row["kind"] == "one vector"], half)
-        for kind in ("one vector", "MCC", "groups, 0/0 = 0", "groups, 0/0 = 1"):
-            _emit_routes([row for row in part if row["kind"] == kind], half, kind)
-    return ""
+    for kind in ("one vector", "MCC", "groups, 0/0 = 0", "groups, 0/0 = 1"):
+        for half, part in by_half(rows, kind=kind):
+            if kind == "one vector":
+                _emit_forecasts(part, half)
+            for name in ROUTES:
+                gains = [row["auto"] - row[name] for row in part]
+                what, told = f"the measured route over '{name}'", {"sets": half}
+                emit_mean("verdicts", what, gains, "points", kind=kind, **told)
 
 
 def measure(case: Case) -> list[dict[str, Any]]:
@@ -71,55 +73,24 @@ def _row(
         row["decide off by"] = 100 * abs(plain.mean - score["decide"])
         f = am.forecast(case.p, mended.labels, "f1", reference=calibrator)
         row["recalibrate held"] = float(f.surprise(score["recalibrate"]) is None)
-        row["recalibrate off by"] = 100 * abs(f.mean - score["recalibrate"])
+        row["off by"] = 100 * abs(f.mean - score["recalibrate"])
     return row
 
 
 def _emit_forecasts(rows: list[dict[str, Any]], half: str) -> None:
-    if not rows:
-        return
-    emit(
-        "verdicts", "recalibrated forecasts hold",
-        float(np.mean([row["recalibrate held"] for row in rows])), "share",
-        (">=", 0.85), sets=half, cases=len(rows),
-    )  # fmt: skip
-    off_by = float(np.mean([row["recalibrate off by"] for row in rows]))
-    emit(
-        "verdicts", "expected error of recalibrated forecasts",
-        float(np.mean([row["expected error"] for row in rows])), "points",
-        sets=half, cases=len(rows), actual_error=off_by,
-    )  # fmt: skip
+    told: dict[str, Any] = {"sets": half, "cases": len(rows)}
+    held, goal = mean_of(rows, "recalibrate held"), (">=", 0.85)
+    emit("verdicts", "recalibrated forecasts hold", held, "share", goal, **told)
+    error, off_by = (mean_of(rows, x) for x in ("expected error", "off by"))
+    what, actual = "expected error of recalibrated forecasts", {"actual_error": off_by}
+    emit("verdicts", what, error, "points", **told, **actual)
     for verdict in ("yes", "no", "too few rows to say"):
-        part = [row for row in rows if row["fit to decide"] == verdict]
-        if part:
-            gain = [row["auto"] - row["decide"] for row in part]
-            emit(
-                "verdicts", f"the advised route gains, called '{verdict}' to decide",
-                float(np.mean(gain)), "points", sets=half, cases=len(part),
-            )  # fmt: skip
-    gap = [abs(row["gap"]) for row in rows]
-    error = [row["decide off by"] for row in rows]
-    rank = float(np.corrcoef(_ranks(gap), _ranks(error))[0, 1])
-    emit(
-        "verdicts", "rank correlation of the gap and the error on new rows", rank,
-        "correlation", sets=half, cases=len(rows),
-    )  # fmt: skip
-
-
-def _ranks(values: list[float]) -> np.ndarray:
-    return np.argsort(np.argsort(values))
-
-
-def _emit_routes(rows: list[dict[str, Any]], half: str, kind: str) -> None:
-    if not rows:
-        return
-    base = float(np.mean([row["auto"] for row in rows]))
-    taken = {name: sum(row["route"] == name for row in rows) for name in ROUTES}
-    for name in ROUTES:
-        gain = np.array([row["auto"] - row[name] for row in rows])
-        error = float(gain.std() / np.sqrt(gain.size))
-        emit(
-            "verdicts", f"the measured route over '{name}'", float(gain.mean()),
-            "points", kind=kind, sets=half, cases=len(rows),
-            error=error, taken=taken[name], score=base,
-        )  # fmt: skip
+        gains = [x["auto"] - x["decide"] for x in rows if x["fit to decide"] == verdict]
+        if gains:
+            what = f"the advised route gains, called '{verdict}' to decide"
+            emit_mean("verdicts", what, gains, "points", sets=half)
+    pairs = np.array([(abs(row["gap"]), row["decide off by"]) for row in rows])
+    ranks = np.argsort(np.argsort(pairs, axis=0), axis=0)
+    what = "rank correlation of the gap and the error on new rows"
+    rank = float(np.corrcoef(ranks.T)[0, 1])
+    emit("verdicts", what, rank, "correlation", **told)
