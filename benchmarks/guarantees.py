@@ -18,6 +18,7 @@ line is one JSON object; the worst cell is the pool and floor that broke most of
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
 from collections import defaultdict
@@ -29,7 +30,14 @@ from typing import Any
 import numpy as np
 from classes_parts.cases import SETTINGS, loaded
 from harness import emit, run_sections
-from tabular import class_probabilities, dense, load, new_model, positive
+from tabular import (
+    class_probabilities,
+    dense,
+    load,
+    new_model,
+    positive,
+    probability_classifier,
+)
 
 import argmetric as am
 from argmetric._verbs import _binomial as tests
@@ -153,6 +161,11 @@ class Tally:
     def add(self, cell: str, broken: bool, kept: float, found: bool) -> None:
         self.cells[cell].append((broken, kept, not found))
 
+    def kept(self) -> dict[str, float]:
+        """Mean share of each cell."""
+        rows = self.cells.items()
+        return {cell: float(np.mean([x for _, x, _ in one])) for cell, one in rows}
+
     def tell(self, section: str, what: str, delta: float | None, **more: Any) -> None:
         means = {name: np.mean(rows, axis=0) for name, rows in self.cells.items()}
         broken, kept, none = np.mean(list(means.values()), axis=0)
@@ -224,25 +237,9 @@ def certified(y: Any, p: Any, floor: float, delta: float) -> float:
     return float(cuts.scores[part][np.argmax((cuts.k - cuts.errors)[part])])
 
 
-# Probability of a positive at the latent p, and the score that stands for it
-KNOWN = {
-    "underconfident": (lambda p: p, lambda p: 0.6 * p),
-    "bad top": (lambda p: np.where(p > 0.98, 0.4, p), lambda p: p),
-    "one digit": (lambda p: p, lambda p: np.round(p, 1)),
-}
-
-
-def known_pools() -> Iterator[Pool]:
-    rng = np.random.default_rng(0)
-    for name, (curve, score) in KNOWN.items():
-        p = rng.random(POOL)
-        y = (rng.random(POOL) < curve(p)).astype(np.int64)
-        yield Pool(f"known {name}", y, score(p))
-
-
 def climb(quick: bool) -> None:
     """Recall kept and limits broken, by kind of model."""
-    found = [*pools(quick), *known_pools()]
+    found = list(pools(quick))
     for n in CLIMB_SIZES[: 1 if quick else None]:
         count = 3 if quick else 100 if n < 3000 else 40
         tallies: dict[str, Tally] = defaultdict(Tally)
@@ -250,7 +247,6 @@ def climb(quick: bool) -> None:
             best, kind = pool.oracle(floor), pool.name.split(" ", 1)[1]
             if best < FEWEST or n > pool.y.size / 3:
                 continue
-            kinds = [kind, *["all models"] * (kind in MODELS)]
             for number, (y, p) in enumerate(draws(pool, n, count)):
                 cut = certified(y, p, floor, DELTA)
                 if number == 0:
@@ -258,7 +254,7 @@ def climb(quick: bool) -> None:
                     tuned = threshold_of(y, p, "recall", **limits)
                     assert cut == (math.inf if tuned is None else tuned[0])
                 seen = pool.precision(cut) < floor, pool.recall(cut) / best
-                for of in kinds:
+                for of in (kind, "all models"):
                     tallies[of].add(f"{pool.name} {floor:g}", *seen, cut < math.inf)
         for kind, tally in tallies.items():
             tally.tell("climb", f"{kind}, n = {n:,}", DELTA, n=n)
@@ -361,6 +357,15 @@ def mapie_sides(y: Any, p: Any) -> tuple[float, float]:
     return low, high
 
 
+def judged(pool: Pool, low: float, high: float) -> tuple[bool, float]:
+    """Whether a promise of the band breaks, and the share of rows that are decided."""
+    high = max(high, min(low, 1.1))  # where cuts cross
+    accepted, rejected = pool.p >= high, pool.p < low
+    broken = pool.y[accepted].sum() < BAND["min_precision"] * accepted.sum()
+    broken |= (1 - pool.y[rejected]).sum() < BAND["min_npv"] * rejected.sum()
+    return bool(broken), float((accepted | rejected).mean())
+
+
 def review(quick: bool) -> None:
     """Rows decided with both promises, how often one breaks, and the interval."""
     found = [one for one in pools(quick) if one.name.split(" ")[0] in REVIEWED]
@@ -382,13 +387,8 @@ def review(quick: bool) -> None:
                     ways["MAPIE, grid"] = mapie_band(y, p)
                     ways["MAPIE, a controller a side"] = mapie_sides(y, p)
                 for way, (low, high) in ways.items():
-                    high = max(high, min(low, 1.1))  # where cuts cross
-                    accepted, rejected = pool.p >= high, pool.p < low
-                    bound, other = BAND["min_precision"], BAND["min_npv"]
-                    broken = pool.y[accepted].sum() < bound * accepted.sum()
-                    broken |= (1 - pool.y[rejected]).sum() < other * rejected.sum()
-                    decided = float((accepted | rejected).mean())
-                    tallies[way].add(pool.name, bool(broken), decided, decided > 0)
+                    broken, decided = judged(pool, low, high)
+                    tallies[way].add(pool.name, broken, decided, decided > 0)
                     if way == "this" and rule is not None:
                         ends = rule.automated_interval
                         covered.append(ends.low <= decided <= ends.high)
@@ -396,10 +396,7 @@ def review(quick: bool) -> None:
             delta = DELTA if way == "this" else None
             tally.tell("review", f"{way}, n = {n:,}", delta, n=n)
             if way == "this":
-                decided = {
-                    cell: float(np.mean([x for _, x, _ in rows]))
-                    for cell, rows in tally.cells.items()
-                }
+                decided = tally.kept()
                 of_set = {
                     name: np.mean([x for cell, x in decided.items() if name in cell])
                     for name in REVIEWED
@@ -422,11 +419,8 @@ def review_a9a(quick: bool) -> None:
                     rule = am.tune(y, p, review=True, **BAND)
                 except am.NotCertifiedError:
                     broken.append(False)
-                    continue
-                accepted, rejected = pool.p >= rule.high, pool.p < rule.low
-                wrong = pool.y[accepted].sum() < BAND["min_precision"] * accepted.sum()
-                right = (1 - pool.y[rejected]).sum()
-                broken.append(wrong or right < BAND["min_npv"] * rejected.sum())
+                else:
+                    broken.append(judged(pool, rule.low, rule.high)[0])
             error = 2 * math.sqrt(DELTA * (1 - DELTA) / len(broken))
             what, value = f"{pool.name}, n = {n:,}: broken", float(np.mean(broken))
             target = None if quick else ("<=", DELTA + error)
@@ -481,20 +475,16 @@ def classes(quick: bool) -> None:
     count = 3 if quick else 100
     tallies: dict[tuple[int, str], Tally] = defaultdict(Tally)
     by_class: dict[tuple[int, str], Tally] = defaultdict(Tally)
-    covered: dict[int, list[bool]] = defaultdict(list)
     for name, y, p in class_pools(quick):
         best = p.argmax(axis=1)
         top, names = p[np.arange(y.size), best], range(p.shape[1])
         for n, number in product(REVIEW_SIZES[: 1 if quick else None], range(count)):
             rows = np.random.default_rng([n, number]).choice(y.size, n, replace=False)
-            ways, ends = {"this": np.full(len(names), math.inf)}, None
-            try:
-                rule = am.classes.tune(
+            ways = {"this": np.full(len(names), math.inf)}
+            with contextlib.suppress(am.NotCertifiedError):
+                ways["this"] = am.classes.tune(
                     y[rows], p[rows], classes=names, review=True, **CLASS_PROMISE
-                )
-                ways["this"], ends = rule.thresholds, rule.automated_interval
-            except am.NotCertifiedError:
-                pass
+                ).thresholds
             if peers and number < PEER_DRAWS:
                 ways["MAPIE"] = mapie_classes(y[rows], p[rows])
             for way, cuts in ways.items():
@@ -506,17 +496,11 @@ def classes(quick: bool) -> None:
                 tallies[n, way].add(name, bool(broken.any()), *seen)
                 for c in np.flatnonzero(taken) if way == "this" else ():
                     by_class[n, way].add(f"{name} {c}", bool(broken[c]), *seen)
-                if way == "this" and ends is not None:
-                    covered[n].append(ends.low <= seen[0] <= ends.high)
     for (n, way), tally in tallies.items():
         delta = DELTA if way == "this" else None
         tally.tell("classes", f"{way}, n = {n:,}", delta, n=n)
-        decided = {
-            cell: float(np.mean([x for _, x, _ in seen]))
-            for cell, seen in tally.cells.items()
-        }
-        for key in (*CLASS_SETS, *SETTINGS):
-            some = [x for cell, x in decided.items() if key in cell.split()]
+        for key in CLASS_SETS:
+            some = [x for cell, x in tally.kept().items() if key in cell]
             if some:
                 what = f"rows given a class, {way}, {key}, n = {n:,}"
                 emit("classes", what, float(np.mean(some)), "of all rows", n=n)
@@ -527,9 +511,6 @@ def classes(quick: bool) -> None:
         )
         what = f"one class of {way}, n = {n:,}: broken in the worst"
         emit("classes", what, float(worst[0]), "share of draws", cell=worst[1], n=n)
-    for n, inside in covered.items():
-        what = f"interval of the rows given a class, n = {n:,}"
-        emit("classes", what, float(np.mean(inside)), "covered", nominal=0.9, n=n)
 
 
 FEMALE = 71  # column of a9a
@@ -539,22 +520,9 @@ GAPS = ((4000, 0.1), (16_000, 0.05))
 def fairlearn_labels(y: Any, p: Any, at: Any, new: Any, of: Any, gap: float) -> Any:
     """Labels of new rows for two seeds, from a threshold optimiser."""
     from fairlearn.postprocessing import ThresholdOptimizer
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-    class Scores(ClassifierMixin, BaseEstimator):
-        classes_ = np.array([0, 1])
-
-        def fit(self, X: Any, y: Any) -> Any:
-            return self
-
-        def __sklearn_is_fitted__(self) -> bool:
-            return True
-
-        def predict_proba(self, X: Any) -> Any:
-            return np.c_[1 - X[:, 0], X[:, 0]]
 
     optimiser = ThresholdOptimizer(
-        estimator=Scores(),
+        estimator=probability_classifier(y),
         constraints="true_positive_rate_parity",
         objective="balanced_accuracy_score",
         predict_method="predict_proba",

@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py                  # 10^6 rows
     python benchmarks/scale.py --rows 1e7       # 60 bytes of the disk for each
-    python benchmarks/scale.py groups lazy      # some of the sections
+    python benchmarks/scale.py engines lazy     # some of the sections
 
 Rows lie in Parquet files of up to 10^6 rows, 20 to a group, groups all over the files.
 Every run is a process of its own, whose CPU seconds and largest memory are those of the
@@ -10,7 +10,7 @@ system; it decides a few rows first, so that what is loaded and compiled before 
 first row is in its memory and not in its time. `engines` are given the threshold that
 argmetric finds, and write the same files with a column more; `memory` runs verbs on
 files that take more than the 500 MB that are granted; `lazy` decides tables of Polars
-and DuckDB. One JSON object a line.
+and DuckDB, beside their own threshold-and-write. One JSON object a line.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from harness import cpu_seconds, emit, run_sections
-from scale_parts.lazy import lazy
+from harness import emit, interleaved, run_sections
 
 import argmetric as am
 
@@ -36,8 +34,7 @@ FILE_ROWS = 1_000_000
 GROUP_ROWS = 20
 MEMORY = "2GB"
 LITTLE = 500_000_000  # bytes, the least that a run may be granted
-IN_MEMORY = 10_000_000  # rows up to which all are decided in memory beside it
-METRICS = ("f1", "jaccard", "mcc", "balanced_accuracy", "gmean")
+MOST, REPEATS = 1.5, 5  # times what an engine takes to write a plain threshold
 FEW = 1_000  # rows that are worked on before a run is timed
 RUN = """
 import json, os, resource, sys, time
@@ -51,15 +48,12 @@ least, _memory.LEAST_MEMORY = _memory.LEAST_MEMORY, 1
 few_bytes = 20_000 if verb == "decide" else 10**9  # in buckets
 getattr(open(few, **{**words, "memory": few_bytes}), verb)(**calling)
 _memory.LEAST_MEMORY = least
-before, begun = time.process_time(), time.perf_counter()
+before = time.process_time()
 found = getattr(open(folder, **words), verb)(**calling)
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
-    "expected": getattr(found, "expected", None),
-    "n_positives": getattr(found, "n_positives", None),
     "threshold": getattr(found, "threshold", None),
     "plan": getattr(found, "plan", ""),
-    "seconds": time.perf_counter() - begun,
     "cpu_seconds": time.process_time() - before,
     "megabytes": used.ru_maxrss / 1024,
 }))
@@ -70,12 +64,6 @@ import polars as pl
 lazy = pl.scan_parquet(f"{folder}/*.parquet")
 lazy.with_columns((pl.col("score") >= t).cast(pl.Int64).alias("decision")).sink_parquet(
     f"{out}/all.parquet")
-""",
-    "DuckDB": """
-import duckdb
-duckdb.sql(f"SET threads=1")
-duckdb.sql(f"COPY (SELECT *, (score >= {t})::BIGINT AS decision FROM "
-           f"read_parquet('{folder}/*.parquet')) TO '{out}/all.parquet'")
 """,
     "pyarrow": """
 import os, pyarrow as pa, pyarrow.compute as pc, pyarrow.parquet as pq
@@ -156,67 +144,25 @@ def run_on(folder: Path, verb: str = "decide", **words: Any) -> dict[str, Any]:
         return measured(RUN, folder, few, json.dumps(how))
 
 
-def show(section: str, name: str, rows: int, found: dict[str, Any]) -> None:
+def show(name: str, rows: int, found: dict[str, Any]) -> None:
     """Print the rows a CPU second of a run, its memory and its plan."""
     words = {"megabytes": found["megabytes"], "plan": found.get("plan", "1 pass")}
     rate = rows / found["cpu_seconds"]
-    emit(section, name, rate, "rows/CPU s", rows=rows, **words)
-
-
-def groups(folder: Path, rows: int) -> None:
-    """Decide by group, beside one call in memory where that is possible."""
-    place = write_rows(folder / "rows", rows)
-    runs = {n: run_on(place, group="user", n_jobs=n) for n in (1, 2)}
-    for n, found in runs.items():
-        show("groups", f"{n} threads", rows, found)
-        emit("groups", f"{n} threads, time", rows / found["seconds"], "rows/s")
-    emit("groups", "largest memory", runs[2]["megabytes"], "MB", ("<=", 2000.0))
-    if rows > IN_MEMORY:
-        return
-    first = pq.read_table(place).slice(0, 10_000)
-    am.decide(first["score"], groups=first["user"], average="groups")  # compiles
-
-    def in_memory() -> None:
-        table = pq.read_table(place, use_threads=False)
-        p, ids = table["score"].to_numpy(), table["user"].to_numpy()
-        decision = am.decide(p, groups=ids, average="groups")
-        assert abs(decision.expected - runs[1]["expected"]) < 1e-12
-        table = table.append_column("decision", pa.array(decision.labels))
-        pq.write_table(table, folder / "decided.parquet")
-
-    ratio = cpu_seconds(in_memory) / runs[1]["cpu_seconds"]
-    emit("groups", "over memory", ratio, "ratio of rows a CPU second", (">=", 0.5))
-
-
-def vector(folder: Path, rows: int) -> None:
-    """Decide one vector that is larger than the memory that is granted."""
-    place = write_rows(folder / "rows", rows)
-    for metric in METRICS:
-        found = run_on(place, metric=metric, memory=LITTLE)
-        show("vector", metric, rows, found)
-        if rows <= IN_MEMORY:
-            p = pq.read_table(place, columns=["score"])["score"].to_numpy()
-            wanted = am.decide(p, metric)
-            apart = abs(wanted.n_positives - found["n_positives"])
-            emit("vector", f"{metric}, labels that differ", apart, "", ("<=", 0))
-            gap = abs(wanted.expected - found["expected"])
-            emit("vector", f"{metric}, gap to memory", gap, "", ("<=", 1e-12))
+    emit("engines", name, rate, "rows/CPU s", rows=rows, **words)
 
 
 def engines(folder: Path, rows: int) -> None:
     """Decide one vector beside engines that are told its threshold."""
     place = write_rows(folder / "rows", rows)
     mine = run_on(place, memory=LITTLE)
-    show("engines", "argmetric, vector", rows, mine)
-    show("engines", "argmetric, groups", rows, run_on(place, group="user"))
+    show("argmetric, vector", rows, mine)
+    show("argmetric, groups", rows, run_on(place, group="user"))
     for name, code in ENGINES.items():
-        if find_spec(name.lower()) is None:
-            continue
         out = folder / name
         out.mkdir()
         program = AROUND.replace("{code}", code)
         found = measured(program, place, out, mine["threshold"])
-        show("engines", name, rows, found)
+        show(name, rows, found)
         ratio = mine["cpu_seconds"] / found["cpu_seconds"]
         emit("engines", f"vector over {name}", ratio, "ratio", ("<=", 1.5))
 
@@ -244,6 +190,43 @@ def memory(folder: Path, rows: int) -> None:
             emit("memory", f"{end}, {name}", size, "MB", limit, rows=rows)
 
 
+def lazy_tables(path: Path) -> dict[str, tuple[Any, Any, Any]]:
+    """Return for each engine its lazy table, that with a plain cut, and a writer."""
+    import duckdb
+    import polars as pl
+
+    relation = duckdb.connect().read_parquet(str(path))
+    frame = pl.scan_parquet(path)
+    cut = (pl.col("score") >= 0.5).cast(pl.Int8).alias("decision")
+    plain = relation.project("*, (score >= 0.5)::TINYINT AS decision")
+    return {
+        "polars": (frame, frame.with_columns(cut), pl.LazyFrame.sink_parquet),
+        "duckdb": (relation, plain, type(relation).write_parquet),
+    }
+
+
+def lazy(folder: Path, rows: int) -> None:
+    """One vector, decided and written by Polars and by DuckDB."""
+    path, out = folder / "rows.parquet", str(folder / "out.parquet")
+    p = np.random.default_rng(0).beta(0.5, 2, rows)
+    pq.write_table(pa.table({"score": p}), path)
+    for engine, (table, plain, write) in lazy_tables(path).items():
+        data = am.scale.open(table)
+        passes = int(data.decide("f1").plan.split()[2])
+        emit("lazy", f"{engine}: passes", passes, "", ("<=", 3))
+        times = interleaved(
+            {
+                "alone": lambda t=plain, w=write: w(t, out),
+                "vector": lambda d=data, w=write: w(d.decide("f1").table, out),
+            },
+            REPEATS,
+        )
+        alone, vector = min(times["alone"]), min(times["vector"])
+        words = {"rows": rows, "cpu_seconds": vector, "threshold_cpu_seconds": alone}
+        ratio = vector / alone
+        emit("lazy", f"{engine}: vector", ratio, "x threshold", ("<=", MOST), **words)
+
+
 def in_folder(section: Callable[[Path, int], None]) -> Callable[..., None]:
     """Return a section whose rows are written into a folder that goes with it."""
 
@@ -256,8 +239,6 @@ def in_folder(section: Callable[[Path, int], None]) -> Callable[..., None]:
 
 if __name__ == "__main__":
     sections = {
-        "groups": in_folder(groups),
-        "vector": in_folder(vector),
         "engines": in_folder(engines),
         "memory": in_folder(memory),
         "lazy": in_folder(lazy),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import argmetric as am
 from cliffs_parts.cells import group_ids, peak, probabilities
 
 GROUP = 20  # rows of a group, cells of a sample
-COLUMNS = 5
 METHODS = ("spline", "platt", "beta", "temperature", "isotonic", "identity", "auto")
 Given = dict[str, Any]
 
@@ -29,33 +29,23 @@ class Data:
     given: Given
 
 
-@dataclass(frozen=True)
-class Case:
-    """A call whose memory is measured: `make()` builds its input."""
-
-    verb: str
-    layout: str
-    make: Callable[[], Callable[[], Any]]
+Call = Callable[[Data], Any]
 
 
 def run(*, quick: bool, rows: int) -> None:
-    """Print the arrays of every case."""
+    """Print the arrays of 64-bit numbers that each call holds at its peak."""
     rows = 20_000 if quick else rows
-    for case in cases(rows):
-        arrays = _arrays(case.make(), rows)
-        emit("memory", f"{case.verb}, {case.layout}", arrays, "arrays", rows=rows)
+    for what, layout, call in cases():
+        measured = partial(call, _data(rows, layout))
+        measured()  # compiled, loaded, cached
+        gc.collect()
+        arrays = float(f"{peak(measured) / (8 * rows):.3g}")
+        emit("memory", what, arrays, "arrays", rows=rows)
 
 
-def _arrays(call: Callable[[], Any], rows: int) -> float:
-    """Arrays of 64-bit numbers that the call holds at its peak."""
-    call()  # compiled, loaded, cached
-    gc.collect()
-    return float(f"{peak(call) / (8 * rows):.3g}")
-
-
-def cases(rows: int) -> Iterator[Case]:
-    plain = {name: _built(_data, rows, name) for name in ("one vector", *_LAYOUTS)}
-    calls = {
+def cases() -> Iterator[tuple[str, str, Call]]:
+    """Yield what is called in words, the layout of its input, and the call."""
+    calls: dict[str, Call] = {
         "decide": lambda d: am.decide(d.p, **d.given),
         "forecast": lambda d: am.forecast(d.p, d.labels, **d.given),
         "evaluate": lambda d: am.evaluate(d.y, d.labels, **d.given),
@@ -64,28 +54,13 @@ def cases(rows: int) -> Iterator[Case]:
         "report": lambda d: am.report(am.decide(d.p, **d.given), d.y),
     }
     for verb, call in calls.items():
-        for layout, build in plain.items():
+        for layout in ("one vector", *_LAYOUTS):
             if _is_taken(verb, layout):
-                yield Case(verb, layout, _on(build, call))
-    for metric in ("mcc", "gmean"):
-        for layout in ("one vector", "groups sorted"):
-            for verb in ("decide", "forecast", "tune"):
-                name = f"{metric}, {layout}"
-                yield Case(verb, name, _on(plain[layout], _with(calls[verb], metric)))
+                yield f"{verb}, {layout}", layout, call
     for method in METHODS:
-        yield Case("calibrate", method, _on(plain["one vector"], _calibrate(method)))
+        yield f"calibrate, {method}", "one vector", _calibrate(method)
     for layout in ("logits", "float32", "list", "Arrow", "weights"):
-        call = _calibrate("spline")
-        yield Case("calibrate", f"spline, {layout}", _on(plain[layout], call))
-    build = _built(_columns, rows, "labels")
-    yield Case("tune", f"{COLUMNS} labels", _on(build, calls["tune"]))
-    build, layout = _built(_columns, rows, "classes"), f"{COLUMNS} classes"
-    of_classes = {
-        "tune": lambda d: am.classes.tune(d.y, d.p),
-        "calibrate": lambda d: am.classes.calibrate(d.y, d.p, "temperature"),
-    }
-    for verb, call in of_classes.items():
-        yield Case(verb, layout, _on(build, call))
+        yield f"calibrate, spline, {layout}", layout, _calibrate("spline")
 
 
 _LAYOUTS = (
@@ -119,31 +94,7 @@ def _is_taken(verb: str, layout: str) -> bool:
     return True
 
 
-def _built(
-    build: Callable[[int, str], Data], rows: int, name: str
-) -> Callable[[], Data]:
-    return lambda: build(rows, name)
-
-
-def _on(
-    build: Callable[[], Data], call: Callable[[Data], Any]
-) -> Callable[[], Callable[[], Any]]:
-    def make() -> Callable[[], Any]:
-        data = build()
-        return lambda: call(data)
-
-    return make
-
-
-def _with(call: Callable[[Data], Any], metric: str) -> Callable[[Data], Any]:
-    def judged(data: Data) -> Any:
-        given = data.given | {"metric": metric}
-        return call(Data(data.p, data.y, data.labels, given))
-
-    return judged
-
-
-def _calibrate(method: str) -> Callable[[Data], Any]:
+def _calibrate(method: str) -> Call:
     return lambda d: am.calibrate(d.y, d.p, method, **d.given)
 
 
@@ -188,15 +139,3 @@ def _as_kind(values: np.ndarray, kind: str) -> Any:
 
         return pa.array(values)
     return values
-
-
-def _columns(rows: int, name: str) -> Data:
-    """Several labels or several classes: the cells of the matrix are the rows."""
-    rng, count = np.random.default_rng(0), rows // COLUMNS
-    p = probabilities(COLUMNS, count, "30%", rng).reshape(count, COLUMNS)
-    if name == "labels":
-        y, labels = (rng.random(p.shape) < p).astype(np.int64), p > 0.4
-        return Data(p, y, labels.astype(np.int64), {"average": "macro"})
-    p /= p.sum(axis=1, keepdims=True)
-    drawn = (rng.random((count, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
-    return Data(p, np.minimum(drawn, COLUMNS - 1), np.argmax(p, axis=1), {})

@@ -109,11 +109,8 @@ def overdispersion_cells() -> Iterator[Cell]:
 
 
 def tune_cells() -> Iterator[Cell]:
-    def truth_of(p: np.ndarray) -> np.ndarray:
-        return np.random.default_rng(5).random(p.shape) < p
-
     def tune_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], Any]:
-        y = truth_of(p)
+        y = np.random.default_rng(5).random(p.shape) < p
         return lambda: am.tune(y, p, metric, **given)
 
     for metric in ("f1", "mcc", "gmean"):
@@ -121,24 +118,3 @@ def tune_cells() -> Iterator[Cell]:
             yield _grouped("tune", tune_call, metric, rows, "10%", "groups sorted")
         for rows in (1_000, 100_000):
             yield _grouped("tune", tune_call, metric, rows, "10%", "one vector")
-    for name, columns in (("labels", 5), ("labels", 50), ("classes", 5)):
-        yield _columns(name, columns)
-
-
-def _columns(name: str, columns: int) -> Cell:
-    """`tune` on a matrix, several labels or several classes: its cells are the rows."""
-    rows = 10_000
-
-    def build(_: int) -> Callable[[], Any]:
-        rng = np.random.default_rng(columns)
-        p = probabilities(columns, rows, "30%", rng).reshape(rows, columns)
-        if name == "labels":
-            y = rng.random(p.shape) < p
-        else:
-            p = p / p.sum(axis=1, keepdims=True)
-            y = (rng.random((rows, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
-            y = np.minimum(y, columns - 1)
-        verb = am.tune if name == "labels" else am.classes.tune
-        return lambda: verb(y, p, "f1")
-
-    return Cell("tune", "f1", rows * columns, "30%", f"{columns} {name}", build, False)

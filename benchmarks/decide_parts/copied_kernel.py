@@ -57,37 +57,6 @@ def expectations(p: np.ndarray) -> np.ndarray:
 compiled_expectations = numba.njit(expectations)
 
 
-def expectations_in_lists(p: np.ndarray) -> list[float]:
-    """E[F1] of the k most probable items, without "None", on plain Python lists.
-
-    The same recurrence as a careful programmer would write it: no numpy scalars, half
-    the work, and only the cells that can be reached.
-    """
-    p = sorted((float(x) for x in p), reverse=True)
-    n = len(p)
-    distributions = [[1.0]]
-    for probability in p:
-        miss, distribution = 1.0 - probability, distributions[-1]
-        grown = [miss * x for x in distribution]
-        grown.append(0.0)
-        for i, x in enumerate(distribution):
-            grown[i + 1] += probability * x
-        distributions.append(grown)
-    inverse = [0.0] + [1.0 / i for i in range(1, 2 * n + 1)]
-    out = [0.0] * (n + 1)
-    for k in range(n, 0, -1):
-        distribution = distributions[k]
-        total = 0.0
-        for hits in range(1, k + 1):
-            total += hits * distribution[hits] * inverse[k + hits]
-        out[k] = 2.0 * total
-        probability = p[k - 1]
-        miss = 1.0 - probability
-        for i in range(1, 2 * k - 1):
-            inverse[i] = miss * inverse[i] + probability * inverse[i + 1]
-    return out
-
-
 def decide(
     p: np.ndarray,
     zero_division: float,
@@ -100,16 +69,7 @@ def decide(
     compiled one.
     """
     with_none, plain = kernel(p)
-    return _best_labels(p, [zero_division * with_none[0], *plain[1:]])
-
-
-def decide_in_lists(p: np.ndarray, zero_division: float) -> np.ndarray:
-    """The same labels by the same recurrence on lists."""
-    nothing = zero_division * float(np.prod(1.0 - p))
-    return _best_labels(p, [nothing, *expectations_in_lists(p)[1:]])
-
-
-def _best_labels(p: np.ndarray, values: list[float]) -> np.ndarray:
+    best = int(np.argmax([zero_division * with_none[0], *plain[1:]]))
     labels = np.zeros(p.size, dtype=np.int64)
-    labels[np.argsort(-p, kind="stable")[: int(np.argmax(values))]] = 1
+    labels[np.argsort(-p, kind="stable")[:best]] = 1
     return labels

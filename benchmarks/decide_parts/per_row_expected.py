@@ -2,8 +2,7 @@
 
 Tiny matrices, 3 x 3 to 5 x 3: the best expected score of all answers by enumeration of
 answers and outcomes. Models: macro scores on real labels less those of the most
-probable labels and of the metric at expected counts, on held-out batches. The columns
-are labels of scene, or one class against the rest.
+probable labels and of the metric at expected counts, on held-out batches of scene.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from harness import data_file, emit
-from tabular import PUBLISHED, load, new_model
+from harness import emit, emit_mean
+from tabular import load, new_model, scene_labels
 
 import argmetric as am
 from argmetric._verbs.decide._row_search import Entries, RowSearch
@@ -26,16 +25,14 @@ METRICS: tuple[Any, ...] = (
     *("accuracy", "recall", "specificity", "youden", "balanced_accuracy"),
 )
 TRAINED, BATCHES, CALLS = 1_000, (10, 100, 300), 8
-SETS = ("scene",)
 
 
 def run(*, quick: bool) -> None:
     for metric in METRICS:
         for zero in (0.0, 1.0):
             tiny(metric, zero, 10 if quick else MATRICES)
-    for name in SETS:
-        for kind in ("forest", "logistic", "bayes", "neighbours"):
-            models(name, kind, 3 if quick else CALLS)
+    for kind in ("forest", "logistic", "bayes", "neighbours"):
+        models(kind, 3 if quick else CALLS)
 
 
 def column_values(p: np.ndarray, metric: Any) -> np.ndarray:
@@ -95,24 +92,20 @@ def at_expected_counts(P: np.ndarray, metric: Any, count: int) -> np.ndarray:
     return labels.reshape(n, m)
 
 
-def scores_of(name: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return held-out probabilities and labels, one column a label or class."""
+def scores_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return held-out probabilities and labels, one column a label."""
     from sklearn.multiclass import OneVsRestClassifier
 
-    table, rng = load(name), np.random.default_rng(0)
-    chosen = rng.permutation(len(table.y))[: TRAINED + 1_400]
-    X, y = table.X[chosen], table.y[chosen]
-    Y = (y[:, None] == np.unique(table.y)).astype(np.int64)
-    if name == "scene":
-        with np.load(data_file("tabular/scene.npz", PUBLISHED["scene"])) as arrays:
-            Y = arrays["Y"][chosen].astype(np.int64)
+    X, Y = load("scene").X, scene_labels()
+    chosen = np.random.default_rng(0).permutation(len(X))[: TRAINED + 1_400]
+    X, Y = X[chosen], Y[chosen]
     model = new_model(kind, **({"max_iter": 300} if kind == "logistic" else {}))
     fitted = OneVsRestClassifier(model).fit(X[:TRAINED], Y[:TRAINED])
     return np.clip(fitted.predict_proba(X[TRAINED:]), 0.0, 1.0), Y[TRAINED:]
 
 
-def models(name: str, kind: str, calls: int) -> None:
-    P, Y = scores_of(name, kind)
+def models(kind: str, calls: int) -> None:
+    P, Y = scores_of(kind)
     rng, count = np.random.default_rng(5), 1
     for n in BATCHES:
         for metric in ("f1", "jaccard", "recall"):
@@ -135,15 +128,13 @@ def models(name: str, kind: str, calls: int) -> None:
                     gains.append(
                         (found.expected - simple, *np.subtract(real[0], real[1:]))
                     )
-                told = np.mean(gains, axis=0)
-                error = np.std(gains, axis=0) / len(gains) ** 0.5
-                emit(
+                expected, real_gains, less_counts = np.transpose(gains)
+                emit_mean(
                     "per_row",
-                    f"{name}, {kind}, {n} rows, {metric}, zero_division={zero:g}: real "
+                    f"scene, {kind}, {n} rows, {metric}, zero_division={zero:g}: real "
                     "macro score less that of the most probable labels",
-                    float(told[1]),
+                    real_gains,
                     "",
-                    standard_error=float(error[1]),
-                    expected_gain=float(told[0]),
-                    less_expected_counts=float(told[2]),
+                    expected_gain=float(expected.mean()),
+                    less_expected_counts=float(less_counts.mean()),
                 )

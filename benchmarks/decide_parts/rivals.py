@@ -6,6 +6,8 @@ Every function takes a `Task` and returns 0/1 labels; what is timed is the call.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from tabular import probability_classifier
@@ -40,17 +42,11 @@ def cut_half(task: Task) -> np.ndarray:
 
 
 def argmetric(task: Task) -> np.ndarray:
-    if task.sizes is None:
-        decision = am.decide(task.p, "f1", zero_division=task.zero_division)
-    else:
-        decision = am.decide(
-            task.p,
-            "f1",
-            groups=np.repeat(np.arange(task.sizes.size), task.sizes),
-            average="groups",
-            zero_division=task.zero_division,
-        )
-    return np.asarray(decision.labels)
+    how: dict[str, Any] = {"zero_division": task.zero_division}
+    if task.sizes is not None:
+        how["groups"] = np.repeat(np.arange(task.sizes.size), task.sizes)
+        how["average"] = "groups"
+    return np.asarray(am.decide(task.p, "f1", **how).labels)
 
 
 def tuned_threshold(task: Task) -> np.ndarray:
@@ -82,26 +78,18 @@ def tuned_threshold(task: Task) -> np.ndarray:
     return tuned.fit(X, y).predict(task.p[:, None]).astype(np.int64)
 
 
-def cutoffs_above(task: Task) -> np.ndarray:
-    return _cutoffs(task, ">")
-
-
-def cutoffs_at_least(task: Task) -> np.ndarray:
-    return _cutoffs(task, ">=")
-
-
 def _cutoffs(task: Task, comparison: str) -> np.ndarray:
     """Its "expected" mode, a ratio of expectations; one call per group."""
     import optimal_cutoffs
 
-    call = getattr(optimal_cutoffs, cutoffs_call())
-    labels = [
-        call(None, part, metric="f1", mode="expected", comparison=comparison).predict(
-            part
-        )
-        for part in task.parts
-    ]
+    how = {"metric": "f1", "mode": "expected", "comparison": comparison}
+    call = partial(getattr(optimal_cutoffs, cutoffs_call()), None, **how)
+    labels = [call(part).predict(part) for part in task.parts]
     return np.concatenate(labels).astype(np.int64)
+
+
+cutoffs_above = partial(_cutoffs, comparison=">")
+cutoffs_at_least = partial(_cutoffs, comparison=">=")
 
 
 def cutoffs_call() -> str:
@@ -138,13 +126,6 @@ def copied_compiled(task: Task) -> np.ndarray:
     kernel = copied_kernel.compiled_expectations
     return np.concatenate(
         [copied_kernel.decide(x, task.zero_division, kernel) for x in task.parts]
-    )
-
-
-def copied_quickly(task: Task) -> np.ndarray:
-    """What the copied kernel decides, by the same recurrence in a tenth of the time."""
-    return np.concatenate(
-        [copied_kernel.decide_in_lists(x, task.zero_division) for x in task.parts]
     )
 
 

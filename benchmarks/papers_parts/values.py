@@ -84,4 +84,9 @@ VALUES: dict[str, Callable[..., Array]] = {
 }
 
 
-# value = slope·tp + intercept for 0 < t < n; where k makes a marginal vanish, 0.
+def score_of_labels(
+    metric: str, y: Array, labels: Array, weights: Array | float = 1.0
+) -> Array:
+    """Return a metric of 0/1 labels along the last axis, 0/0 = 0; y is one row."""
+    tp, k, t, n = ((weights * z).sum(axis=-1) for z in (y * labels, labels, y, y**0))
+    return np.asarray(VALUES[metric](tp, k, t, n, 0.0), dtype=np.float64)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from harness import data_file
-from tabular import PUBLISHED, load
+from tabular import load, scene_labels
 
 FIRST_SEED = 100
 
@@ -24,8 +23,7 @@ class Split:
 def scene(seed: int) -> Split:
     """Return the pictures, half of them to learn from, standardised."""
     X = load("scene").X
-    with np.load(data_file("tabular/scene.npz", PUBLISHED["scene"])) as arrays:
-        Y = arrays["Y"].astype(np.int64)
+    Y = scene_labels()
     order = np.random.default_rng(seed).permutation(len(X))
     train, test = order[: len(X) // 2], order[len(X) // 2 :]
     return Split(X[train], Y[train], X[test], Y[test])

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness import emit, standard_error
+from harness import emit, emit_mean, standard_error
 from tabular import load
 
 import argmetric as am
@@ -64,14 +64,8 @@ def _measure(name: str, label: int, seeds: int) -> dict[str, np.ndarray]:
             found[metric][seed] = _ways(table.X, y, parts, metric, plain)
     for metric, values in found.items():
         for i, way in enumerate(WAYS):
-            emit(
-                "boosting",
-                f"{name} {label}: {metric} of {way}",
-                float(values[:, i].mean()),
-                "test score",
-                standard_error=standard_error(values[:, i]),
-                over_tuned=float((values[:, i] - values[:, WAYS.index(TUNED)]).mean()),
-            )
+            what = f"{name} {label}: {metric} of {way}"
+            emit_mean("boosting", what, values[:, i], "test score")
     return found
 
 
@@ -142,17 +136,11 @@ def _emit_means(scores: list[dict[str, np.ndarray]]) -> None:
     gains = np.array([[one[m].mean(axis=0) for m in METRICS] for one in scores])
     gains -= gains[:, :, [WAYS.index(TUNED)]]
     for i, way in enumerate(WAYS):
-        each = gains[:, :, i].ravel()
-        judged = way in (WEIGHTED, WEIGHTED_TUNED)
-        emit(
-            "boosting",
-            f"gain of {way} over {TUNED}",
-            float(each.mean()),
-            "test score",
-            (">=", LEAST_GAIN) if judged else None,
-            median=float(np.median(each)),
-            standard_error=standard_error(gains[:, :, i].mean(axis=1)),
-            won=int((each > 0).sum()),
-            tasks=each.size,
-            **dict(zip(METRICS, gains[:, :, i].mean(axis=0).tolist(), strict=True)),
-        )
+        each, what = gains[:, :, i], f"gain of {way} over {TUNED}"
+        goal = (">=", LEAST_GAIN) if way in (WEIGHTED, WEIGHTED_TUNED) else None
+        error = standard_error(each.mean(axis=1))
+        told = {"median": float(np.median(each)), "standard_error": error}
+        emit("boosting", what, float(each.mean()), "test score", goal, **told)
+        for metric, of in zip(METRICS, each.T, strict=True):
+            won = int((of > 0).sum())
+            emit_mean("boosting", f"{metric}: {what}", of, "test score", won=won)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness import emit, standard_error
+from harness import emit_mean
 from sklearn.base import clone
 from tabular import dense, load, new_model
 from threadpoolctl import threadpool_limits
@@ -98,15 +98,9 @@ def run(*, quick: bool) -> None:
                 _measure(kind, name, n_splits, gains)
         _parity(n_splits)
     for (kind, classes, metric, way), values in gains.items():
-        emit(
-            "mixtures",
-            f"{kind}, {classes}: {metric} of {way} less that of {TUNED}",
-            float(np.mean(values)),
-            "test score, mean over sets",
-            standard_error=standard_error(np.array(values)),
-            sets=len(values),
-            sets_won=int((np.array(values) > 0).sum()),
-        )
+        what = f"{kind}, {classes}: {metric} of {way} less that of {TUNED}"
+        won = sum(value > 0 for value in values)
+        emit_mean("mixtures", what, values, "test score, mean over sets", won=won)
 
 
 def _measure(
@@ -131,23 +125,12 @@ def _measure(
                 value = score(y[test], labels, metric)
                 found.setdefault((metric, way), []).append(value)
     for (metric, way), values in found.items():
-        over = np.array(values) - np.array(found[metric, TUNED])
-        emit(
-            "mixtures",
-            f"{kind}, {name}: {metric} of {way}",
-            float(np.mean(values)),
-            "test score",
-            standard_error=standard_error(np.array(values)),
-            over_tuned=round(float(over.mean()), 4),
-            over_tuned_error=standard_error(over),
-            splits=n_splits,
-            n=len(train),
-            n_test=len(test),
-        )
         if way != TUNED:
-            gains.setdefault((kind, classes, metric, way), []).append(
-                float(over.mean())
-            )
+            over = np.subtract(values, found[metric, TUNED])
+            what = f"{kind}, {name}: {metric} of {way} less that of {TUNED}"
+            emit_mean("mixtures", what, over, "test score")
+            gain = float(over.mean())
+            gains.setdefault((kind, classes, metric, way), []).append(gain)
 
 
 def _parity(n_splits: int) -> None:
@@ -171,14 +154,6 @@ def _parity(n_splits: int) -> None:
             gap = abs(float(recall[0] - recall[1]))
             found.setdefault(name, []).append((score(y[test], labels, "f1"), gap))
     for name, pairs in found.items():
-        f1, gap = np.array(pairs).T
-        emit(
-            "mixtures",
-            f"a9a: F1, {name}",
-            float(f1.mean()),
-            "test score",
-            standard_error=standard_error(f1),
-            gap=round(float(gap.mean()), 4),
-            gap_error=standard_error(gap),
-            splits=n_splits,
-        )
+        f1, gap = np.transpose(pairs)
+        emit_mean("mixtures", f"a9a: F1, {name}", f1, "test score")
+        emit_mean("mixtures", f"a9a: gap of recall, {name}", gap, "")

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness import emit, standard_error
+from harness import emit_mean
+from papers_parts.values import score_of_labels
 from tabular import load
 from threadpoolctl import threadpool_limits
 
@@ -24,7 +25,7 @@ from train_parts.remembered import Remembered
 
 ROWS = 20_000  # at most, for training and again for the test
 LETTERS = (0, 5, 10, 15, 20)  # A, F, K, P and U: every fifth, averaged
-METRICS = {"f1": 1.0, "f2": 2.0}
+METRICS = ("f1", "f2")
 HALF, TUNED, SOFT, BOOSTED = WAYS = (
     "log-loss, cut at 0.5",
     "log-loss, tuned cut",
@@ -79,19 +80,13 @@ def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
             train, test = _rows(target, split)
             X, y = task.X[train], target[train]
             for way, labels_of in _ways(X, y, task.X[test]).items():
-                for metric, beta in METRICS.items():
-                    score = _f_score(target[test], labels_of(metric), beta)
+                for metric in METRICS:
+                    score = score_of_labels(metric, target[test], labels_of(metric))
                     found[metric][split, WAYS.index(way)] += score / len(task.targets)
     for metric, values in found.items():
         for i, way in enumerate(WAYS):
-            emit(
-                "scores",
-                f"{task.name}: {metric} of {way}",
-                float(values[:, i].mean()),
-                "test score",
-                standard_error=standard_error(values[:, i]),
-                splits=n_splits,
-            )
+            what = f"{task.name}: {metric} of {way}"
+            emit_mean("scores", what, values[:, i], "test score")
     return found
 
 
@@ -139,12 +134,6 @@ def _ways(X: Any, y: np.ndarray, X_test: Any) -> dict[str, Callable[[str], np.nd
     }
 
 
-def _f_score(y: np.ndarray, labels: np.ndarray, beta: float) -> float:
-    """F in counts, in code that argmetric does not share."""
-    hits, chosen, there = (int(z.sum()) for z in (y * labels, labels, y))
-    return (1 + beta**2) * hits / (chosen + beta**2 * there)
-
-
 def _emit_means(scores: dict[str, dict[str, np.ndarray]], metric: str) -> None:
     """Means over the tasks; the first must beat a cut at 0.5, the rest is reported."""
     means = np.array([values[metric].mean(axis=0) for values in scores.values()])
@@ -153,13 +142,7 @@ def _emit_means(scores: dict[str, dict[str, np.ndarray]], metric: str) -> None:
             gain = means[:, i] - means[:, against]
             if i == against:
                 continue
-            emit(
-                "scores",
-                f"{metric}: gain of {way} over {other}, mean over tasks",
-                float(gain.mean()),
-                "test score",
-                (">=", 0.0) if way == SOFT and against == 0 else None,
-                standard_error=standard_error(gain),
-                tasks_won=int((gain > 0).sum()),
-                tasks=len(scores),
-            )
+            what = f"{metric}: gain of {way} over {other}, mean over tasks"
+            goal = (">=", 0.0) if way == SOFT and against == 0 else None
+            won = int((gain > 0).sum())
+            emit_mean("scores", what, gain, "test score", goal, tasks_won=won)

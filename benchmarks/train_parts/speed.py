@@ -1,7 +1,7 @@
 """2. What a fit costs, as a multiple of scikit-learn's.
 
-Both with one BLAS thread, which on two cores is also the quicker way for scikit-learn,
-and as they come. All calls are taken in turns. How long a fit for the metric takes
+Both with one BLAS thread, which on two cores is also the quicker way for scikit-learn.
+All calls are taken in turns. How long a fit for the metric takes
 depends on its random starts, so there are several seeds, and the slowest is judged.
 """
 
@@ -30,17 +30,11 @@ def run(*, quick: bool) -> None:
         if quick:
             rows = np.random.default_rng(0).permutation(y.size)[:3_000]
             X, y = X[rows], y[rows]
-        many = y.size > 200_000
-        for limit in (1, None):
-            with threadpool_limits(limit):
-                _fits(name, X, y, 1 if quick else 2 if many else 5, limit)
+        with threadpool_limits(1):
+            _fits(name, X, y, 1 if quick else 2 if y.size > 200_000 else 5)
 
 
-def _threads(limit: int | None) -> str:
-    return "one BLAS thread" if limit else "BLAS threads as they come"
-
-
-def _fits(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> None:
+def _fits(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
     """Whole fits from the same defaults; what each took to converge is beside it."""
     from sklearn.linear_model import LogisticRegression
 
@@ -49,11 +43,9 @@ def _fits(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> 
         models[f"soft, seed {seed}"] = am.MetricLogisticRegression(
             "f1", n_restarts=STARTS, random_state=seed
         )
-    if limit:
-        models["expected, seed 0"] = am.MetricLogisticRegression(
-            "f1", objective="expected", n_restarts=STARTS, random_state=0
-        )
-
+    models["expected, seed 0"] = am.MetricLogisticRegression(
+        "f1", objective="expected", n_restarts=STARTS, random_state=0
+    )
     mixed = np.concatenate([np.flatnonzero(y == c)[:300] for c in (0, 1)])
     for objective in ("soft", "expected"):  # compiles
         am.MetricLogisticRegression("f1", objective=objective).fit(X[mixed], y[mixed])
@@ -61,20 +53,10 @@ def _fits(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> 
     every = interleaved(calls, repeats, wall_seconds)
     times = {name: min(seconds) for name, seconds in every.items()}
     slowest = max(times[f"soft, seed {seed}"] for seed in SEEDS)
-    emit(
-        "speed",
-        f"{name}, {y.size:,} x {X.shape[1]}: fit, soft, {STARTS} starts, slowest of "
-        f"{len(SEEDS)} seeds; {_threads(limit)}",
-        slowest / times["sklearn"],
-        "x LogisticRegression(lbfgs), wall",
-        ("<=", 5.0),
-    )
-    for what in list(models)[1:]:
-        emit(
-            "speed",
-            f"{name}, {y.size:,} x {X.shape[1]}: fit, {what}; {_threads(limit)}",
-            times[what] / times["sklearn"],
-            "x LogisticRegression(lbfgs), wall",
-            fit_s=times[what],
-            sklearn_s=times["sklearn"],
-        )
+    setting = f"{name}, {y.size:,} x {X.shape[1]}: fit"
+    what = f"{setting}, soft, {STARTS} starts, slowest of {len(SEEDS)} seeds"
+    unit, plain = "x LogisticRegression(lbfgs), wall", times["sklearn"]
+    emit("speed", what, slowest / plain, unit, ("<=", 5.0))
+    for one in list(models)[1:]:
+        told = {"fit_s": times[one], "sklearn_s": plain}
+        emit("speed", f"{setting}, {one}", times[one] / plain, unit, **told)

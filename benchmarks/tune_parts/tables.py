@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import emit, standard_error
+from harness import emit_mean
+from papers_parts.values import score_of_labels
 from tabular import Table, load
 from threadpoolctl import threadpool_limits
 
@@ -83,8 +84,9 @@ def measure(
     arrays = {metric: np.array(values) for metric, values in scores.items()}
     for metric, values in arrays.items():
         for i, way in enumerate(WAYS):
-            known = paper.scores[metric][i] if i < 3 else None
-            _emit_cell(name, metric, way, values[:, i], known)
+            printed = paper.scores[metric][i] if i < 3 else None
+            what = f"{name}: {TITLES[metric]} of {way}"
+            emit_mean("tables", what, values[:, i], "score", paper=printed)
     return arrays
 
 
@@ -136,7 +138,7 @@ def _three_ways(
             rules[metric].applies(part_p),
             am.decide(part_p, metric, reference=(y[held], held_p[best])).labels,
         )
-        scores[metric] = [_score(metric, y_test, np.asarray(z)) for z in labels]
+        scores[metric] = score_of_labels(metric, y_test, np.array(labels)).tolist()
     return scores
 
 
@@ -152,33 +154,3 @@ def _fitted(X: Any, y: np.ndarray, c: float) -> Any:
 def _log_loss(y: np.ndarray, p: np.ndarray) -> float:
     probability = np.clip(np.where(y == 1, p, 1.0 - p), 1e-15, None)
     return float(-np.log(probability).mean())
-
-
-def _score(metric: str, y: np.ndarray, labels: np.ndarray) -> float:
-    """The metric in counts, in code that argmetric does not share."""
-    hits, chosen, there = (float(np.sum(z)) for z in (y * labels, labels, y))
-    n = float(y.size)
-    if metric == "balanced_accuracy":
-        return (hits / there + (n - chosen - there + hits) / (n - there)) / 2
-    if chosen == 0:
-        return 0.0
-    if metric == "f1":
-        return 2 * hits / (chosen + there)
-    if metric == "jaccard":
-        return hits / (chosen + there - hits)
-    return hits / (chosen * there) ** 0.5
-
-
-def _emit_cell(
-    name: str, metric: str, way: str, values: np.ndarray, paper: float | None
-) -> None:
-    emit(
-        "tables",
-        f"{name}: {TITLES[metric]} of {way}",
-        float(values.mean()),
-        "score",
-        standard_error=standard_error(values),
-        paper=paper,
-        difference=None if paper is None else float(values.mean()) - paper,
-        splits=values.size,
-    )

@@ -1,48 +1,25 @@
 """5c. Scores with ties: does the rule equal brute force over all the cuts there are?
 
 A case is a random vector of scores on a coarse grid with random labels. The best is
-found here by trying "p >= v" for every value v and "nothing", in plain Python. A way
-misses a case if the labels that it gives score less than that.
+found here by trying "p >= v" for every value v and "nothing". A way misses a case if
+the labels that it gives score less than that.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from importlib import metadata
 
 import numpy as np
 from harness import emit
+from papers_parts.values import score_of_labels
 
 import argmetric as am
 from tune_parts.rivals import tuned
 
 CUTOFFS = "optimal-classification-cutoffs"
-Metric = Callable[[float, float, float, float], float]
 Way = Callable[[np.ndarray, np.ndarray, str], np.ndarray]
-
-
-def _over(above: float, below: float) -> float:
-    return above / below if below > 0 else 0.0
-
-
-def _matthews(tp: float, k: float, t: float, n: float) -> float:
-    return _over(n * tp - k * t, math.sqrt(max(k * t * (n - k) * (n - t), 0.0)))
-
-
-def _gmean(tp: float, k: float, t: float, n: float) -> float:
-    return math.sqrt(max(_over(tp, t) * _over(n - k - t + tp, n - t), 0.0))
-
-
-METRICS: dict[str, Metric] = {
-    "f1": lambda tp, k, t, n: _over(2 * tp, k + t),
-    "f2": lambda tp, k, t, n: _over(5 * tp, k + 4 * t),
-    "mcc": _matthews,
-    "jaccard": lambda tp, k, t, n: _over(tp, k + t - tp),
-    "gmean": _gmean,
-    "kappa": lambda tp, k, t, n: _over(2 * (n * tp - k * t), k * (n - t) + t * (n - k)),
-    "accuracy": lambda tp, k, t, n: (n - k - t + 2 * tp) / n,
-}
+METRICS = ("f1", "f2", "mcc", "jaccard", "gmean", "kappa", "accuracy")
 
 
 def run(*, quick: bool) -> None:
@@ -76,16 +53,18 @@ def _case(
     return y, p, weights
 
 
-def _value(
+def _values(
     metric: str, y: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> float:
-    counts = (float((weights * z).sum()) for z in (y * labels, labels, y, 1))
-    return METRICS[metric](*counts)
+) -> np.ndarray:
+    """Scores of answers, a row each, in code that argmetric does not share."""
+    if metric == "accuracy":
+        return (weights * (labels == y)).sum(axis=-1) / weights.sum()
+    return score_of_labels(metric, y, labels, weights)
 
 
 def _best(metric: str, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> float:
-    cuts = [*np.unique(p).tolist(), math.inf]
-    return max(_value(metric, y, p >= cut, weights) for cut in cuts)
+    cuts = np.append(np.unique(p), np.inf)
+    return float(_values(metric, y, p >= cuts[:, None], weights).max())
 
 
 def _exactness(metric: str, count: int, weighted: bool) -> None:
@@ -100,7 +79,7 @@ def _exactness(metric: str, count: int, weighted: bool) -> None:
             cv=None,
         )
         best = _best(metric, y, p, weights)
-        given = _value(metric, y, rule.apply(p), weights)
+        given = float(_values(metric, y, rule.apply(p), weights))
         error = max(abs(given - best), abs(rule.score - best))
         equal += error <= 1e-12
         worst = max(worst, error)
@@ -120,7 +99,7 @@ def _missed(name: str, way: Way, metric: str, count: int) -> None:
         for seed in range(count):
             y, p, weights = _case(seed)
             best = _best(metric, y, p, weights)
-            loss = best - _value(metric, y, way(y, p, metric), weights)
+            loss = best - float(_values(metric, y, way(y, p, metric), weights))
             missed += loss > 1e-12
             lost.append(loss)
     except Exception as problem:  # a peer that fails is a line, not the end
@@ -151,7 +130,7 @@ def _argmetric(y: np.ndarray, p: np.ndarray, metric: str) -> np.ndarray:
 
 
 def _sklearn(y: np.ndarray, p: np.ndarray, metric: str) -> np.ndarray:
-    return (p >= tuned(y, p, metric, 100).best_threshold_).astype(np.int64)
+    return (p >= tuned(y, p, metric).best_threshold_).astype(np.int64)
 
 
 def _cutoffs(y: np.ndarray, p: np.ndarray, metric: str, comparison: str) -> np.ndarray:
