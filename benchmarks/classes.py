@@ -14,15 +14,13 @@ generated need the data folder. xCOLUMNs is compared where it is installed.
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 from classes_parts.cases import TRAIN, Setting, fitted_models, settings
 from classes_parts.coverage import coverage
-from harness import emit, run_sections, wall_seconds
+from harness import emit, groups_of, mean_of, run_sections, wall_seconds
 
 import argmetric as am
 
@@ -33,8 +31,6 @@ TARGETS: dict[str, dict[str, tuple[str, float]]] = {
         "rows": (">=", 0.87),
         "model": (">=", 0.87),
     },
-    "below the interval": {"all": ("<=", 0.08)},
-    "above the interval": {"all": ("<=", 0.08)},
 }
 CONVENTIONS = {"0/0 = 0": 0.0, "0/0 = 1": 1.0, "left out": math.nan}
 
@@ -49,24 +45,18 @@ def macro_f1(y: np.ndarray, z: Any, count: int, absent: float) -> float:
     )
 
 
-def grouped(
-    section: str, what: str, lines: list[tuple[Setting, float]], unit: str, **told: Any
+def about(s: Setting) -> dict[str, Any]:
+    return {"rows": s.rows, "model": s.case.model, "reference": s.m}
+
+
+def emit_groups(
+    section: str, what: str, rows: list[dict[str, Any]], unit: str, **told: Any
 ) -> None:
     """Means over all settings, and by rows, model and reference."""
-    targets = TARGETS.get(what, {})
-    keys: dict[str, Callable[[Setting], Any]] = {
-        "rows": lambda s: s.rows,
-        "model": lambda s: s.case.model,
-        "reference": lambda s: s.m,
-    }
-    mean = statistics.mean(value for _, value in lines)
-    emit(section, what, mean, unit, targets.get("all"), cases=len(lines), **told)
-    for name, key in keys.items():
-        for one in dict.fromkeys(key(s) for s, _ in lines):
-            values = [value for s, value in lines if key(s) == one]
-            by = {name: one, "cases": len(values)}
-            mean = statistics.mean(values)
-            emit(section, what, mean, unit, targets.get(name), **by, **told)
+    for by, some in groups_of(rows, "rows", "model", "reference"):
+        target = TARGETS.get(what, {}).get(next(iter(by), "all"))
+        cases = {"cases": len(some), **by, **told}
+        emit(section, what, mean_of(some, "value"), unit, target, **cases)
 
 
 @cache
@@ -91,17 +81,12 @@ def by_xcolumns(s: Setting) -> Any:
 
 def decide(*, quick: bool) -> None:
     """2. Macro-F1 on real sets: most probable, P over shares, tuned, decided."""
-    found: dict[str, dict[str, list[tuple[Setting, float]]]] = {}
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for s in settings(quick, tune=True):
         shares = np.bincount(s.case.reference[0][: s.m], minlength=s.case.count) + 0.5
         for name, absent in CONVENTIONS.items():
-            decision = am.classes.decide(
-                s.P,
-                "f1",
-                classes=range(s.case.count),
-                zero_division=absent,
-                reference=s.calibrator,
-            )
+            how = {"classes": range(s.case.count), "zero_division": absent}
+            decision = am.classes.decide(s.P, "f1", reference=s.calibrator, **how)
             answers = {
                 "most probable": s.P.argmax(axis=1),
                 "P over shares": (s.P / shares).argmax(axis=1),
@@ -111,66 +96,48 @@ def decide(*, quick: bool) -> None:
             other = by_xcolumns(s) if name == "0/0 = 0" else None
             if other is not None:
                 answers["xCOLUMNs, k = 1"] = other
-            kept = found.setdefault(name, {})
-            for answer, z in answers.items():
-                points = macro_f1(s.y, z, s.case.count, absent)
-                kept.setdefault(answer, []).append((s, points))
-    for name, kept in found.items():
-        for answer, lines in kept.items():
-            mean = statistics.mean(points for _, points in lines)
-            told = {"convention": name, "cases": len(lines)}
-            emit("decide", answer, mean, "points of macro-F1", **told)
-        for answer in [one for one in kept if one != "decided"]:
-            theirs = {id(s): points for s, points in kept[answer]}
-            pairs = [
-                (s, x, theirs[id(s)]) for s, x in kept["decided"] if id(s) in theirs
-            ]
-            over = [(s, mine - other) for s, mine, other in pairs]
-            what = f"decided minus {answer}"
-            grouped("decide", what, over, "points", convention=name)
+            points = {
+                answer: macro_f1(s.y, z, s.case.count, absent)
+                for answer, z in answers.items()
+            }
+            for answer, value in points.items():
+                gain = points["decided"] - value
+                row = {**about(s), "points": value, "value": gain}
+                rows.setdefault((name, answer), []).append(row)
+    for (name, answer), some in rows.items():
+        told, mean = {"convention": name}, mean_of(some, "points")
+        emit("decide", answer, mean, "points of macro-F1", **told, cases=len(some))
+        if answer != "decided":
+            emit_groups("decide", f"decided minus {answer}", some, "points", **told)
 
 
 def forecast(*, quick: bool) -> None:
     """3. How often the 90 % interval contains the actual score."""
-    for metric, name in (("f1", "left out"), ("f1", "0/0 = 0"), ("gmean", "left out")):
-        absent, lines = CONVENTIONS[name], []
-        for s in settings(quick, tune=False):
-            names = range(s.case.count)
-            how = {"classes": names, "zero_division": absent}
-            d = am.classes.decide(s.P, metric, reference=s.calibrator, **how)
-            distribution = d.forecast()
-            actual = float(am.classes.evaluate(s.y, d.labels, metric, **how))
-            lines.append((s, actual, distribution))
-        emit_ends(lines, metric=metric, convention=name)
-
-
-def emit_ends(lines: list[tuple[Setting, float, Any]], **told: Any) -> None:
-    """How the actual scores lie to the intervals of their forecasts."""
-    ends: dict[str, Callable[[float, Any], float]] = {
-        "inside the interval": lambda x, f: f.interval[0] <= x <= f.interval[1],
-        "below the interval": lambda x, f: x < f.interval[0],
-        "above the interval": lambda x, f: x > f.interval[1],
-    }
-    for what, of in ends.items():
-        values = [(s, float(of(x, distribution))) for s, x, distribution in lines]
-        grouped("forecast", what, values, "share", **told)
+    rows = []
+    for s in settings(quick, tune=False):
+        how = {"classes": range(s.case.count)}
+        d = am.classes.decide(s.P, "f1", reference=s.calibrator, **how)
+        actual = float(am.classes.evaluate(s.y, d.labels, "f1", **how))
+        low, high = d.forecast().interval
+        rows.append({**about(s), "value": low <= actual <= high})
+    emit_groups("forecast", "inside the interval", rows, "share")
 
 
 def classifier(*, quick: bool) -> None:
     """4. The interval of `MetricClassifier.forecast`, which needs no reference."""
-    lines = []
-    for case, model, X, y in fitted_models(quick):
+    inside = []
+    for model, X, y in fitted_models(quick):
         fitted = am.MetricClassifier(model, "f1", average="macro", cv=5)
         fitted.fit(X[:TRAIN], y[:TRAIN])
         for size in (200, 1000):
             for start in range(TRAIN, min(TRAIN + 2 * size, y.size - size + 1), size):
                 rows = slice(start, start + size)
                 labels = fitted.decide(X[rows]).labels
-                distribution = fitted.forecast(X[rows], labels)
+                low, high = fitted.forecast(X[rows], labels).interval
                 actual = float(am.classes.evaluate(y[rows], labels, "f1"))
-                setting = Setting(case, TRAIN, size, None, None, y[rows], X[rows])
-                lines.append((setting, actual, distribution))
-    emit_ends(lines, metric="f1", convention="left out", of="MetricClassifier")
+                inside.append(low <= actual <= high)
+    what, share = "inside the interval of MetricClassifier", sum(inside) / len(inside)
+    emit("classifier", what, share, "share", cases=len(inside))
 
 
 def speed(*, quick: bool) -> None:

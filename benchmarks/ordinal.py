@@ -14,12 +14,12 @@ expected class or a regression's prediction.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from harness import emit, run_sections, standard_error
+from harness import emit, emit_mean, groups_of, mean_of, run_sections
 from scipy.optimize import minimize
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -94,7 +94,7 @@ def models() -> dict[str, tuple[Any, Any]]:
 
 def tables(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Features and classes of the tabular sets, in random order."""
-    for name, (column, quantiles) in itertools.islice(SETS.items(), 1 if quick else 9):
+    for name, (column, quantiles) in islice(SETS.items(), 1 if quick else 9):
         rng = np.random.default_rng(SEED)
         X = load(name).X
         X = X[rng.permutation(X.shape[0])[: TRAIN + REFERENCE + TEST]]
@@ -111,7 +111,7 @@ def graded(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     except ImportError as error:
         emit("grades", "left out", 1, "", why=str(error))
         return
-    for name, (package, item, target, drop) in itertools.islice(
+    for name, (package, item, target, drop) in islice(
         GRADES.items(), 1 if quick else len(GRADES)
     ):
         column, _, names = target.partition(" ")
@@ -224,8 +224,8 @@ def grades(*, quick: bool) -> None:
 
 
 def gains_of(section: str, some: Iterator[Case], sizes: tuple[int, ...]) -> None:
-    lines: list[tuple[Case, int, dict[str, float]]] = []
-    for case, m in itertools.product(some, sizes):
+    lines: list[dict[str, Any]] = []
+    for case, m in product(some, sizes):
         (y, p, x), (truth, P, X) = labelled(case, m), case.new
         count = P.shape[1]
         steps, names = np.arange(count), range(count)
@@ -248,64 +248,41 @@ def gains_of(section: str, some: Iterator[Case], sizes: tuple[int, ...]) -> None
             ).labels,
         }
         scores = {name: 100 * kappa(truth, z) for name, z in answers.items()}
-        lines.append((case, m, scores))
-    for name in lines[0][2]:
-        emit(section, name, float(np.mean([s[name] for _, _, s in lines])), "points")
-    keys: dict[str, Callable[[Case, int], Any]] = {
-        "all": lambda case, m: "all",
-        "labels": lambda case, m: m,
-        "model": lambda case, m: case.model,
-        "set": lambda case, m: case.name,
-    }
-    for before, ours in itertools.product(("", "mean: "), ("decide", "tune")):
+        lines.append({"set": case.name, "labels": m, "scores": scores})
+    for name in lines[0]["scores"]:
+        values = [line["scores"][name] for line in lines]
+        emit(section, name, float(np.mean(values)), "points")
+    sides = product(("", "mean: "), ("decide", "tune"), ("rounder", "ascent"))
+    for before, ours, other in sides:
         aim = (">=", 2.0 if ours == "decide" else 1.4)
-        for key, of in keys.items():
-            for value in dict.fromkeys(of(case, m) for case, m, _ in lines):
-                some = [s for case, m, s in lines if of(case, m) == value]
-                for other in ("rounder", "ascent"):
-                    gains = [s[before + ours] - s[before + other] for s in some]
-                    what = f"{before}{ours} less {other}"
-                    told = {"standard_error": standard_error(gains), "n": len(gains)}
-                    target = aim if key == "all" and other == "ascent" else None
-                    mean = float(np.mean(gains))
-                    emit(section, what, mean, "points", target, **{key: value}, **told)
+        for by, some in groups_of(lines, "labels", "set"):
+            scores = [line["scores"] for line in some]
+            gains = [one[before + ours] - one[before + other] for one in scores]
+            target = aim if not by and other == "ascent" else None
+            what = f"{before}{ours} less {other}"
+            emit_mean(section, what, gains, "points", target, **by)
 
 
 def sides_of(section: str, some: Iterator[Case], sizes: int, splits: int) -> None:
     """Count intervals that hold; in each split a number of labels has one batch."""
-    lines: list[tuple[tuple[Any, ...], int]] = []
-    errors, widths = [], []
-    each = itertools.product(some, range(splits), range(sizes))
+    lines: list[dict[str, Any]] = []
+    each = product(some, range(splits), range(sizes))
     for whole, split, i in each:
         case, m, n = dealt(whole, split), LABELS[i], BATCHES[(split + i) % 3]
         (y, p, x), (truth, P, X) = labelled(case, m), case.new
-        for by_mean in (False, True):
-            rows = slice(0, n)
-            known: Any = {"mean": X[rows]} if by_mean else {"p": P[rows]}
-            pair = (y, x) if by_mean else (y, p)
-            how: Any = {"reference": pair, "classes": range(P.shape[1])}
+        for known, old in (({"p": P[:n]}, p), ({"mean": X[:n]}, x)):
+            how: Any = {"reference": (y, old), "classes": range(P.shape[1])}
             decision = am.classes.decide(metric=METRIC, **known, **how)
             forecast = decision.forecast()
-            score = kappa(truth[rows], decision.labels)
-            side = int(score > forecast.interval.high) - int(
-                score < forecast.interval.low
-            )
-            kind = "mean" if by_mean else "p"
-            lines.append((("all", case.name, case.model, m, n, kind), side))
-            errors.append(forecast.mean - score)
-            widths.append(forecast.interval.high - forecast.interval.low)
-    emit(section, "mean less score", 100 * float(np.mean(errors)), "points")
-    emit(section, "width", 100 * float(np.mean(widths)), "points")
-    for i, key in enumerate(("all", "set", "model", "labels", "rows", "input")):
-        for value in dict.fromkeys(one[i] for one, _ in lines):
-            sides = np.array([side for one, side in lines if one[i] == value])
-            told = {key: value, "n": sides.size}
-            told |= {
-                "below": float((sides < 0).mean()),
-                "above": float((sides > 0).mean()),
-            }
-            target = (">=", 0.9 if key == "all" else 0.85)
-            emit(section, "inside", float((sides == 0).mean()), "", target, **told)
+            score, (low, high) = kappa(truth[:n], decision.labels), forecast.interval
+            ends = {"below": score < low, "above": score > high}
+            lines.append({"set": case.name, "error": forecast.mean - score, **ends})
+    emit(section, "mean less score", 100 * mean_of(lines, "error"), "points")
+    for by, one in groups_of(lines, "set"):
+        below, above = mean_of(one, "below"), mean_of(one, "above")
+        told = {"n": len(one), "below": below, "above": above, **by}
+        goal = (">=", 0.85 if by else 0.9)
+        emit(section, "inside", 1 - below - above, "", goal, **told)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import cpu_seconds
 from tensors_parts.dependence import dependence
 from tensors_parts.helps import helps
 from tensors_parts.ner import ner
@@ -83,13 +84,13 @@ class Device:
         """Peak megabytes beyond what is held before."""
         if not self.cuda:
             return None
-        torch = self.torch
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
+        cuda = self.torch.cuda
+        self.wait()
+        cuda.reset_peak_memory_stats()
+        before = cuda.memory_allocated()
         work()
-        torch.cuda.synchronize()
-        return round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
+        self.wait()
+        return round((cuda.max_memory_allocated() - before) / 2**20, 1)
 
 
 def rows(device: Device) -> None:
@@ -127,13 +128,10 @@ def arrays() -> None:
         (10**4, 100, 10**6),
         (1000, 1000, 10**5),
     ):
-        p = rng.random((count, n))
-        for metric in ("f1", "jaccard", "mcc", "balanced_accuracy"):
-            am.decide(p, metric, average="samples")
-            start = time.process_time()
-            am.decide(p, metric, average="samples")
-            took = (time.process_time() - start) * whole / count
-            say("arrays", rows=whole, n=n, metric=metric, cpu_seconds=round(took, 2))
+        call = partial(am.decide, rng.random((count, n)), "f1", average="samples")
+        call()
+        took = round(cpu_seconds(call) * whole / count, 2)
+        say("arrays", rows=whole, n=n, metric="f1", cpu_seconds=took)
 
 
 def loss(device: Device) -> None:
@@ -157,36 +155,16 @@ def loss(device: Device) -> None:
                         x.grad = None
                         run(x, z).backward()
 
-                    start = time.perf_counter()
                     step()
-                    first = round(time.perf_counter() - start, 2)
-                    say(
-                        "loss",
-                        loss=name,
-                        batch=batch,
-                        labels=labels,
-                        compiled=compiled,
-                        ms=device.time(step),
-                        megabytes=device.memory(step),
-                        first_s=first,
-                    )
+                    took = {"ms": device.time(step), "megabytes": device.memory(step)}
+                    shape = {"batch": batch, "labels": labels}
+                    say("loss", loss=name, compiled=compiled, **shape, **took)
                 except Exception:
                     failed(f"loss {name} compiled={compiled}")
 
 
 def failed(part: str) -> None:
-    text = traceback.format_exc()
-    print(
-        json.dumps(
-            {
-                "part": part,
-                "failed": text[:1500] + " … " + text[-1500:]
-                if len(text) > 3000
-                else text,
-            }
-        ),
-        flush=True,
-    )
+    say(part, failed=traceback.format_exc()[-3000:])
 
 
 PARTS = {"rows": rows, "loss": loss}
@@ -215,7 +193,7 @@ def main() -> int:
     long.add_argument("--read-scores", type=Path, metavar="FILE")
     asked = parser.parse_args()
     if asked.write_answers:
-        write_answers(ANSWERS, max(asked.lengths or [10**5]), say)
+        write_answers(ANSWERS, max(asked.lengths or [10**5]))
         return 0
     device = Device(asked.device)
     device.options = asked

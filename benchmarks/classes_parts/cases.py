@@ -113,13 +113,11 @@ def _cases(quick: bool) -> Iterator[Case]:
 
 
 def fitted_models(quick: bool) -> Iterator[Any]:
-    """A case without scores, a model that is not fitted, rows and labels."""
+    """A model that is not fitted, rows and labels."""
     kinds = ("logistic",) if quick else ("logistic", "forest", "bayes")
     for (name, ratio), kind in itertools.product(RATIOS.items(), kinds):
-        X, y, count = thinned(name, ratio)
-        none = np.empty(0), np.empty(0)
-        case = Case(name, ratio, kind, count, none, none)
-        yield case, models()[kind], X, y
+        X, y, _ = thinned(name, ratio)
+        yield models()[kind], X, y
 
 
 @dataclass(frozen=True)

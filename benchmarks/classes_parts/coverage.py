@@ -8,13 +8,11 @@ frequent to rare.
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, groups_of, mean_of
 from tabular import class_probabilities, new_model
 
 import argmetric as am
@@ -29,22 +27,6 @@ METRICS = ("gmean", "balanced_accuracy", "f1", "mcc", "quadratic_kappa", "accura
 ROUTES = ("calibrator alone", "labelled rows")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The forecast of one batch, and what came."""
-
-    name: str
-    model: str
-    m: int
-    rows: int
-    metric: str
-    route: str
-    mean: float
-    low: float
-    high: float
-    actual: float
-
-
 def task(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows and classes, shuffled; a column becomes the classes."""
     X, y = loaded(name)
@@ -55,7 +37,7 @@ def task(name: str) -> tuple[np.ndarray, np.ndarray]:
     return X, np.unique(y, return_inverse=True)[1]
 
 
-def outcomes(name: str, quick: bool) -> Iterator[Outcome]:
+def outcomes(name: str, quick: bool) -> Iterator[dict[str, Any]]:
     """Forecasts of every model on one set."""
     X, y = task(name)
     names = range(int(y.max()) + 1)
@@ -88,48 +70,25 @@ def outcomes(name: str, quick: bool) -> Iterator[Outcome]:
                     am.classes.evaluate(truth[new], d.codes, metric, classes=names)
                 )
                 for route, f in zip(ROUTES, found, strict=True):
-                    yield Outcome(
-                        name, kind, m, size, metric, route, f.mean, *f.interval,
-                        actual,
-                    )  # fmt: skip
-
-
-def emit_outcomes(lines: list[Outcome], **by: Any) -> None:
-    """Coverage with both ends, width and bias by each route."""
-    for route in ROUTES:
-        some = [one for one in lines if one.route == route]
-        if some:
-            below = statistics.mean(one.actual < one.low for one in some)
-            above = statistics.mean(one.actual > one.high for one in some)
-            emit(
-                "coverage",
-                f"inside the interval, {route}",
-                1.0 - below - above,
-                "share",
-                (">=", 0.88) if route == ROUTES[1] else None,
-                below=round(below, 3),
-                above=round(above, 3),
-                width=round(100 * statistics.mean(x.high - x.low for x in some), 1),
-                bias=round(100 * statistics.mean(x.mean - x.actual for x in some), 1),
-                error=round(
-                    100 * statistics.mean(abs(x.mean - x.actual) for x in some), 1
-                ),
-                cases=len(some),
-                **by,
-            )
+                    low, high = f.interval
+                    yield {
+                        **{"model": kind, "reference": m, "rows": size},
+                        **{"metric": metric, "route": route},
+                        **{"below": actual < low, "above": actual > high},
+                        "width": 100 * (high - low),
+                        "bias": 100 * (f.mean - actual),
+                    }
 
 
 def coverage(*, quick: bool) -> None:
     """6. Forecasts by the labelled rows of a reference, and by a calibrator alone."""
-    lines: list[Outcome] = []
-    for name in ("magic",) if quick else BINNED:
-        lines += outcomes(name, quick)
-    emit_outcomes(lines)
-    keys: dict[str, Callable[[Outcome], Any]] = {
-        "model": lambda x: x.model,
-        "reference": lambda x: x.m,
-        "rows": lambda x: x.rows,
-    }
-    for key, of in keys.items():
-        for one in dict.fromkeys(map(of, lines)):
-            emit_outcomes([x for x in lines if of(x) == one], **{key: one})
+    names = ("magic",) if quick else BINNED
+    rows = [row for name in names for row in outcomes(name, quick)]
+    for by, some in groups_of(rows, "model", "metric", "reference", "rows"):
+        for route in ROUTES:
+            own = [row for row in some if row["route"] == route]
+            keys = ("below", "above", "width", "bias")
+            told = {key: mean_of(own, key) for key in keys}
+            inside, what = 1.0 - told["below"] - told["above"], f"inside, {route}"
+            goal = (">=", 0.88) if route == ROUTES[1] else None
+            emit("coverage", what, inside, "share", goal, cases=len(own), **told, **by)

@@ -28,7 +28,7 @@ def _ends(stream: Stream, fast: bool) -> tuple[np.ndarray, dict[str, np.ndarray]
     lengths = np.unique(np.logspace(3, 6 if fast else 7, 7 if fast else 9).astype(int))
     rules: dict[str, ThresholdRule] = {OFO: OFORule(prior=(0.0, 0.0))}
     told = {FOFO: FOFORule, SFO: SFORule}
-    return lengths, ends_of(stream, lengths, 5 if fast else 10, rules, told)[0]
+    return lengths, ends_of(stream, lengths, 5 if fast else 10, rules, told)
 
 
 def excess(stream: Stream, thresholds: np.ndarray) -> np.ndarray:
@@ -182,7 +182,7 @@ def _other_metrics(fast: bool) -> Figures:
         b2 = 1.0 if metric == "jaccard" else float(metric[1:]) ** 2
         for stream in COMMON:
             seeds = 5 if fast else 10
-            ends = ends_of(stream, lengths, seeds, {}, {FOFO: FOFORule}, metric)[0]
+            ends = ends_of(stream, lengths, seeds, {}, {FOFO: FOFORule}, metric)
             errors = np.abs(ends[FOFO] - best_cut(stream, metric))
             far = informative(stream, lengths, b2)
             figures[f"slope of log|θ − θ*|, {title}, {stream.name}"] = slope(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from harness import cpu_seconds, emit, standard_error
+from harness import cpu_seconds, emit, emit_mean
 
 from argmetric.stream import (
     FixedRule,
@@ -224,21 +224,18 @@ def _curve(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _emit_task(found: Found, steps: dict[str, list[float]]) -> None:
-    online = dict(zip(METHODS, found.online.mean(axis=0), strict=True))
-    errors = [standard_error(column) for column in found.test.T]
-    emit(
+    online = found.online.T
+    emit_mean(
         "paper",
         f"{found.task.name}: online F1 of FOFO over OFO",
-        float(online[FOFO] - online[OFO]),
+        online[METHODS.index(FOFO)] - online[METHODS.index(OFO)],
         "points",
         rows=found.task.n,
         positives=float(found.task.y.mean()),
-        online={name: round(float(v), 2) for name, v in online.items()},
+        online=_named(found.online.mean(axis=0)),
         test=_named(found.test.mean(axis=0)),
-        test_standard_error=_named(np.array(errors)),
         step={name: float(np.median(values)) for name, values in steps.items()},
         nanoseconds_per_row=_named(1e9 * found.seconds),
-        shuffles=len(found.test),
     )
 
 
@@ -255,13 +252,6 @@ def _emit_order(results: list[Found], kind: str) -> None:
     claims += [(HISTOGRAM, FOFO), (MIXTURE, HISTOGRAM)]
     for one, other in claims:
         gain = by[one] - by[other]
-        emit(
-            "paper",
-            f"{kind} F1 of {one} over {other}, mean over tasks",
-            float(gain.mean()),
-            "points",
-            standard_error=standard_error(gain),
-            better=int((gain > 0).sum()),
-            worse=int((gain < 0).sum()),
-            tasks=gain.size,
-        )
+        what = f"{kind} F1 of {one} over {other}, mean over tasks"
+        counts = {"better": int((gain > 0).sum()), "worse": int((gain < 0).sum())}
+        emit_mean("paper", what, gain, "points", **counts)

@@ -6,33 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tabular import Table, load
+from scipy.sparse import csr_matrix
+from tabular import load
 
 from argmetric.stream import OnlineClassifier
 
 ONE_VERSUS_REST = {"covtype": range(1, 8), "letter": range(26), "optdigits": range(10)}
 BINARY = (
-    "a9a",
-    "ijcnn1",
-    "w8a",
-    "annthyroid",
-    "bio_kdd04",
-    "breastw",
-    "celeba",
-    "cover_odds",
-    "elec2",
-    "magic",
-    "mammography",
-    "optdigits_odds",
-    "pendigits_odds",
-    "reuters_tick",
-    "scene",
-    "shuttle",
-    "smtp",
-    "spamassassin",
-    "spambase",
-    "spambase_ad",
-    "wdbc",
+    *("a9a", "ijcnn1", "w8a", "annthyroid", "bio_kdd04", "breastw", "celeba"),
+    *("cover_odds", "elec2", "magic", "mammography", "optdigits_odds"),
+    *("pendigits_odds", "reuters_tick", "scene", "shuttle", "smtp", "spamassassin"),
+    *("spambase", "spambase_ad", "wdbc"),
 )
 
 
@@ -53,7 +37,9 @@ class Task:
 def tasks_of(name: str, classes: Any = None) -> list[Task]:
     """All tasks of a set: itself, or one class against the rest."""
     table = load(name)
-    X = _rows(table)
+    X = table.X
+    if name == "covtype":  # as CSR: twelve of its 54 columns are filled in every row
+        X = csr_matrix(X)
     if name in ONE_VERSUS_REST:
         return [
             Task(f"{name} {_called(name, c)}", name, X, (table.y == c).astype(np.int64))
@@ -64,15 +50,6 @@ def tasks_of(name: str, classes: Any = None) -> list[Task]:
 
 def _called(name: str, c: int) -> str:
     return chr(ord("A") + c) if name == "letter" else str(c)
-
-
-def _rows(table: Table) -> Any:
-    """Covtype as CSR: twelve of its 54 columns are filled in every row."""
-    if table.name != "covtype":
-        return table.X
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix(table.X)
 
 
 def probabilities(X: Any, y: np.ndarray, **options: Any) -> np.ndarray:

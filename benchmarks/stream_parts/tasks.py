@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import emit, standard_error, text_table
+from harness import emit, emit_mean, text_table
 
 from argmetric.stream import (
     FixedRule,
@@ -134,7 +134,7 @@ def _emit_task(order: str, task: Task, step: float, values: np.ndarray) -> None:
 
 
 def _judge(found: dict[str, np.ndarray]) -> None:
-    values = {way: np.array([v[i] for v in found.values()]) for i, way in _numbered()}
+    values = dict(zip(WAYS, np.array(list(found.values())).T, strict=True))
     gap = values[BEST] - values[HISTOGRAM]
     _emit_difference(f"{BEST} over {HISTOGRAM}", gap, ("<=", 0.65))
     for other in (NEWTON, OFO, FOFO, BARE, HALF):
@@ -147,22 +147,10 @@ def _judge(found: dict[str, np.ndarray]) -> None:
     _emit_difference(f"{MIX_BEST} over {MIX}", gap, None)
 
 
-def _numbered() -> list[tuple[int, str]]:
-    return list(enumerate(WAYS))
-
-
 def _emit_difference(what: str, gain: np.ndarray, target: Any) -> None:
-    emit(
-        "tasks",
-        f"{what}, mean over tasks",
-        float(gain.mean()),
-        "points of F1",
-        target,
-        standard_error=standard_error(gain),
-        better=int((gain > 0.0).sum()),
-        worse=int((gain < 0.0).sum()),
-        tasks=gain.size,
-    )
+    what, unit = f"{what}, mean over tasks", "points of F1"
+    counts = {"better": int((gain > 0.0).sum()), "worse": int((gain < 0.0).sum())}
+    emit_mean("tasks", what, gain, unit, target, **counts)
 
 
 def _by_family(

@@ -78,7 +78,7 @@ def compared(length: int) -> int:
     return min(rows_of(length), COMPARED, max(ANSWER_CELLS // length, 4))
 
 
-def write_answers(path: Path, longest: int, say: Callable[..., None]) -> None:
+def write_answers(path: Path, longest: int) -> None:
     """Counts and values of the array path."""
     import argmetric as am
 
@@ -90,12 +90,8 @@ def write_answers(path: Path, longest: int, say: Callable[..., None]) -> None:
                 name = f"{length} {kind} {metric}"
                 if name in answers and answers[name].shape[1] == len(p):
                     continue
-                start = time.perf_counter()
                 found = am.decide(p, metric_of(metric), average="samples")
                 answers[name] = np.stack([found.labels.sum(1), found.group_expected])
-                took = time.perf_counter() - start
-                if took > SLOW:
-                    say("answers", name=name, seconds=round(took, 1))
             np.savez_compressed(path, **answers)
 
 
@@ -109,7 +105,6 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
     worst_of_all: list[Any] = [0.0]
     for length in lengths:
         took: dict[tuple[str, str], float] = {}
-        refused: dict[str, int] = {}
         worst = 0.0
         unlike = checked = 0
         for kind in KINDS:
@@ -123,9 +118,7 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
 
                 name = f"{length} {kind} {metric}"
                 try:
-                    left = refusals(device, ask)  # compiles
-                    if left:
-                        refused[f"{kind} {metric}"] = left
+                    ask()  # compiles
                     start = time.perf_counter()
                     found = ask()
                     device.wait()
@@ -153,7 +146,6 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
             f"{kind} {metric}": round(ms / took[kind, "f1"], 1)
             for (kind, metric), ms in took.items()
         }
-        least = {one: took[one, "f1"] for one in KINDS}
         slowest = max(ratios, key=lambda name: ratios[name])
         worst_of_all = max(worst_of_all, [ratios[slowest], length, slowest])
         for metric, row in table.items():
@@ -162,13 +154,7 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
             "sweep",
             length=length,
             rows=rows_of(length),
-            f1_ms=[min(least.values()), max(least.values())],
             over_f1=ratios[slowest],
-            beyond_4=sorted(
-                [(name, ratio) for name, ratio in ratios.items() if ratio > 4.0],
-                key=lambda one: -one[1],
-            )[:40],
-            refused=refused,
             rows_compared=checked,
             rows_unlike_arrays=unlike,
             largest_error=worst,
@@ -205,28 +191,6 @@ def agree(device: Any, say: Callable[..., None]) -> None:
                 if error.max() > worst:
                     worst, row = float(error.max()), [kind, int(error.argmax())]
             say("agree", n=length, metric=metric, unlike=unlike, error=worst, row=row)
-
-
-def refusals(device: Any, ask: Callable[[], Any]) -> int:
-    """Rows that the kernel of long rows leaves to the generic path in a call."""
-    if not device.cuda:
-        ask()
-        return 0
-    from argmetric.tensors import _fused_masks
-
-    settle, left = _fused_masks.settle_fused, []
-
-    def counted(*args: Any) -> Any:
-        found = settle(*args)
-        left.append(int((found[0] < 0).sum()))
-        return found
-
-    _fused_masks.settle_fused = counted
-    try:
-        ask()
-    finally:
-        _fused_masks.settle_fused = settle
-    return sum(left)
 
 
 def top_rows(torch: Any, p: Any, found: Any) -> Any:
@@ -267,7 +231,6 @@ def images(device: Any, say: Callable[..., None]) -> None:
         for kind in ("blobs", "thin", "half", "most"):
             p = image(torch, device.name, kind, classes, h, w)
             line = {"image": kind, "classes": classes, "size": [h, w]}
-            line["argmax_ms"] = device.time(lambda p=p: p.argmax(1))
             line["sort_ms"] = device.time(lambda p=p: torch.sort(p.flatten(2), dim=2))
             for metric in ("dice", "iou"):
 
@@ -278,7 +241,6 @@ def images(device: Any, say: Callable[..., None]) -> None:
                 line[f"{metric}_ms"] = device.time(ask)
                 line[f"{metric}_captured_ms"] = device.time_captured(ask)
                 line[f"{metric}_expected"] = float(found.mean_expected)
-                line[f"{metric}_empty"] = int((found.n_pixels == 0).sum())
                 line |= beside_rankseg(device, p, metric)
             line["multiclass_ms"] = device.time(
                 lambda p=p: tensors.decide_masks(p, mode="multiclass")

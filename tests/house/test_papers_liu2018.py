@@ -64,7 +64,7 @@ def test_no_smaller_constant_does_in_lemma_2():
 def test_the_threshold_of_f1_fails_other_metrics(monkeypatch):
     def f1_for_all(stream, lengths, seeds, *others):
         away = 0.1 * (lengths / 1_000.0) ** -0.5
-        return {"FOFO": stream.best + np.tile(away, (seeds, 1))}, 0
+        return {"FOFO": stream.best + np.tile(away, (seeds, 1))}
 
     monkeypatch.setattr(parts.theory, "ends_of", f1_for_all)
     assert judged(parts.theory, "section-5-other-metrics", fast=False) == "in part"
