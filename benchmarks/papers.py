@@ -19,7 +19,6 @@ import argparse
 import difflib
 import importlib
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,36 +30,9 @@ from papers_parts.claim import CLAIMS as EVERY
 from papers_parts.claim import DECLARED, PAPERS, Claim
 
 STORED = ROOT / "docs" / "papers.jsonl"
-DATA_FOLDERS = (ROOT.parent / "shared" / "data", ROOT / "data")
 for _module in Path(runner.__file__).parent.glob("*20[0-9][0-9]*.py"):
     importlib.import_module(f"papers_parts.{_module.stem}")
 CLAIMS: tuple[Claim, ...] = tuple(EVERY[name] for name in DECLARED)
-
-
-def entries(names: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """What is declared of the claims."""
-    return [runner.entry(claim) for claim in chosen(names)]
-
-
-def use_data(given: Path | None) -> str:
-    """Choose the folder of the data sets for all experiments; return what to tell."""
-    named = os.environ.get("ARGMETRIC_DATA")
-    if given is not None or named:
-        folder = Path(given or named or "")
-        if not folder.is_dir():
-            who = "--data" if given is not None else "ARGMETRIC_DATA"
-            raise NotADirectoryError(f"{who} names {folder}, which is not a folder")
-        os.environ["ARGMETRIC_DATA"] = str(folder)
-        return f"data sets are looked for in {folder}"
-    for folder in DATA_FOLDERS:
-        if folder.is_dir():
-            os.environ["ARGMETRIC_DATA"] = str(folder)
-            return f"data sets are looked for in {folder}"
-    return (
-        f"no folder of data sets: ARGMETRIC_DATA is not set, and there is no "
-        f"{' and no '.join(map(str, DATA_FOLDERS))}. Claims that need one are not run, "
-        "and say where it is published"
-    )
 
 
 def run(names: Sequence[str], *, fast: bool) -> Iterator[dict[str, Any]]:
@@ -94,25 +66,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="claims or papers; else all")
     parser.add_argument("--list", action="store_true", help="what is declared")
     parser.add_argument("--fast", action="store_true", help="smaller samples")
-    parser.add_argument("--data", type=Path, help="the folder of the data sets")
     parser.add_argument("-o", "--output", type=Path, help="keep results, JSON lines")
     parser.add_argument("--json", action="store_true", help="a JSON object a line")
     options = parser.parse_args(arguments)
     try:
-        declared = entries(options.names)
-        if options.list:
-            for one in declared:
-                print(json.dumps(one) if options.json else listed(one))
-            return 0
-        tell.say(use_data(options.data))
-    except (ValueError, NotADirectoryError) as error:
+        claims = chosen(options.names)
+    except ValueError as error:
         tell.say(str(error))
         return 2
+    if options.list:
+        for one in map(runner.entry, claims):
+            print(json.dumps(one) if options.json else listed(one))
+        return 0
     stored = stored_verdicts()  # before --output may replace them
-    asked, results = (
-        [one["name"] for one in declared],
-        run(options.names, fast=options.fast),
-    )
+    asked = [claim.name for claim in claims]
+    results = run(options.names, fast=options.fast)
     found = tell.told(asked, results, options.output, as_json=options.json)
     for line in tell.summary(found, stored):
         tell.say(line)

@@ -18,6 +18,13 @@ DISTRIBUTIONS: tuple[Callable[[np.random.Generator, int], np.ndarray], ...] = (
 )
 
 
+def vectors(shortest: int, longest: int) -> list[np.ndarray]:
+    """Probabilities of a few rows, drawn from each distribution."""
+    rng = np.random.default_rng(0)
+    sizes = range(shortest, longest + 1)
+    return [distribution(rng, n) for n in sizes for distribution in DISTRIBUTIONS]
+
+
 def valued(metric: str, zero: float) -> Value:
     """A metric of the references by its name, with what it makes of 0/0."""
     return lambda tp, k, t, n: VALUES[metric](tp, k, t, n, zero)

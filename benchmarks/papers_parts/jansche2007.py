@@ -25,32 +25,23 @@ from argmetric.train._rows import TrainingRows
 from papers_parts import sequences as sequence
 from papers_parts.claim import Figures, declare
 from papers_parts.enumeration import (
-    DISTRIBUTIONS,
     expected,
     labelling_probabilities,
     labellings,
     numbered,
     tops,
     valued,
+    vectors,
 )
 from papers_parts.estimates import slope_error_of
 
 EXACT = 1e-12
 
 
-def _vectors(longest: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    return [
-        distribution(rng, n)
-        for n in range(1, longest + 1)
-        for distribution in DISTRIBUTIONS
-    ]
-
-
 @declare("jansche2007-theorem-1")
 def _theorem_1(fast: bool) -> Figures:
     worst = 0.0
-    for p in _vectors(7 if fast else 9):
+    for p in vectors(1, 7 if fast else 9):
         sizes = labellings(p.size).sum(axis=1)
         for metric in ("f1", "f2"):
             values = expected(p, valued(metric, 1.0))
@@ -62,7 +53,7 @@ def _theorem_1(fast: bool) -> Figures:
 @declare("jansche2007-algorithm-1")
 def _algorithm_1(fast: bool) -> Figures:
     error, lost, gap = 0.0, 0.0, 0.0
-    for p in _vectors(7 if fast else 9):
+    for p in vectors(1, 7 if fast else 9):
         for metric in ("f1", "f2"):
             values = expected(p, valued(metric, 1.0))
             asked = am.get_metric(metric, zero_division=1.0)
@@ -94,7 +85,7 @@ def _algorithms_2_and_3(fast: bool) -> Figures:
 def _algorithm_4(fast: bool) -> Figures:
     worst = 0.0
     rng = np.random.default_rng(1)
-    for p in _vectors(8 if fast else 10):
+    for p in vectors(1, 8 if fast else 10):
         z = rng.integers(2, size=p.size)
         for metric in ("f1", "f2"):
             wanted = expected(p, valued(metric, 1.0))[numbered(z)]
@@ -130,7 +121,7 @@ LOSSES: dict[str, tuple[Any, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = 
 def _section_3_5(fast: bool) -> Figures:
     rng = np.random.default_rng(2)
     figures = {f"largest error, {name}": 0.0 for name in LOSSES}
-    for p in _vectors(8 if fast else 10)[6:]:  # of three labels or more
+    for p in vectors(1, 8 if fast else 10)[6:]:  # of three labels or more
         z = rng.integers(2, size=p.size)
         for name, (utility, counted) in LOSSES.items():
             wanted = labelling_probabilities(p) @ counted(labellings(p.size), z)
@@ -220,7 +211,7 @@ class Table(VectorFunction):
 def _vectors_of_utilities(fast: bool) -> Figures:
     worst, more = 0.0, 0
     rng = np.random.default_rng(6)
-    for p in _vectors(8 if fast else 10):
+    for p in vectors(1, 8 if fast else 10):
         z, y = rng.integers(2, size=p.size), labellings(p.size)
         hits, ones = y @ z, y.sum(axis=1)
         rows = hits, ones - hits, z.sum() - hits

@@ -11,7 +11,6 @@ import argmetric as am
 from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
 from papers_parts.claim import Estimate, Figures, declare
 from papers_parts.enumeration import (
-    DISTRIBUTIONS,
     Value,
     expected,
     labellings,
@@ -19,6 +18,7 @@ from papers_parts.enumeration import (
     top,
     tops,
     valued,
+    vectors,
 )
 from papers_parts.estimates import slope
 from papers_parts.values import VALUES
@@ -64,21 +64,12 @@ def _figure_1(fast: bool) -> Figures:
     }
 
 
-def vectors(longest: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    return [
-        distribution(rng, n)
-        for n in range(2, longest + 1)
-        for distribution in DISTRIBUTIONS
-    ]
-
-
 @declare("natarajan2015-theorem-6")
 def _theorem_6(fast: bool) -> Figures:
     return {
         "largest loss of the best top-k set": max(
             lacks(p, valued(metric, zero))
-            for p in vectors(6 if fast else 8)
+            for p in vectors(2, 6 if fast else 8)
             for metric in VALUES
             for zero in (0.0, 1.0)
         ),
@@ -106,7 +97,7 @@ def _proposition_7(fast: bool) -> Figures:
     values = expected(p, _squared_count_error)
     return {
         "largest loss of the best top-k set": max(
-            lacks(p, _squared_count_error) for p in vectors(6)
+            lacks(p, _squared_count_error) for p in vectors(2, 6)
         ),
         "p = (.9, .1): loss of row 2 alone against row 1 alone": float(
             values[numbered(np.array([1, 0]))] - values[numbered(np.array([0, 1]))]
@@ -134,7 +125,7 @@ def _corollary_3(fast: bool) -> Figures:
     values = expected(equal, valued("gmean", 0.0))
     distinct = [
         lacks(p, valued("gmean", 0.0))
-        for p in vectors(6 if fast else 8)
+        for p in vectors(2, 6 if fast else 8)
         if np.unique(p).size == p.size
     ]
     return {
@@ -191,7 +182,7 @@ def by_algorithm(metric: str, first: int = 0) -> Decide:
     return decide
 
 
-def _accuracy(tp: Any, k: Any, t: Any, n: int) -> Any:
+def accuracy(tp: Any, k: Any, t: Any, n: int) -> Any:
     return (n - k - t + 2 * tp) / n
 
 
@@ -203,7 +194,7 @@ def _corollary_14(fast: bool) -> Figures:
         )
         for metric, title in COROLLARY_14.items()
     }
-    printed = _lost(_accuracy, by_algorithm("accuracy", first=1), fast)
+    printed = _lost(accuracy, by_algorithm("accuracy", first=1), fast)
     name = "mean utility lost, 10,000 draws a row, accuracy, k from 1 as printed"
     return figures | {name: printed}
 

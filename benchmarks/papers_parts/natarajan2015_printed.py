@@ -13,18 +13,17 @@ import numpy as np
 import argmetric as am
 from argmetric._expected._papers import natarajan_algorithm_1
 from papers_parts.claim import Figures, declare
-from papers_parts.enumeration import Value, expected, tops, valued
+from papers_parts.enumeration import Value, expected, tops, valued, vectors
 from papers_parts.estimates import log_slope
-from papers_parts.natarajan2015 import vectors
+from papers_parts.natarajan2015 import accuracy
+from papers_parts.natarajan2015_rates import counts, over
 from papers_parts.values import VALUES
 
 
-def _counts(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counts(n: int) -> list[np.ndarray]:
     """All (tp, k, t) at which no rate is 0/0."""
-    tp, k, t = (x.ravel() for x in np.mgrid[: n + 1, : n + 1, : n + 1])
-    there = (tp <= np.minimum(k, t)) & (k + t - tp <= n)
-    there &= (k > 0) & (t > 0) & (t < n)
-    return tp[there], k[there], t[there]
+    tp, k, t = counts(n)
+    return [x[k > 0] for x in (tp, k, t)]
 
 
 @declare("natarajan2015-equation-3")
@@ -47,17 +46,13 @@ PRINTED: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "Jaccard": (lambda u, v, p: u / (p + v - u), "jaccard"),
     "G-TP/PR": (lambda u, v, p: u / np.sqrt(p * v), "fowlkes_mallows"),
     "G-Mean": (lambda u, v, p: u * (1 - v - p + u) / (p * (1 - p)), "gmean"),
-    "H-Mean": (lambda u, v, p: _ratio(2 * u * (1 - v - p + u), (1 - v - p) * p + u),
+    "H-Mean": (lambda u, v, p: over(2 * u * (1 - v - p + u), (1 - v - p) * p + u),
                "hmean"),
     "Q-Mean": (
         lambda u, v, p: 1 - (((p - u) / 2) ** 2 + ((v - u) / 2) ** 2) / 2,
         "qmean",
     ),
 }  # fmt: skip
-
-
-def _ratio(above: Any, below: Any) -> Any:
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 1e-15)
 
 
 @declare("natarajan2015-table-1")
@@ -89,7 +84,7 @@ def _sec(fast: bool) -> Figures:
 @declare("natarajan2015-algorithm-1")
 def _algorithm_1(fast: bool) -> Figures:
     worst = 0.0
-    for p in vectors(6 if fast else 8):
+    for p in vectors(2, 6 if fast else 8):
         falling = np.sort(p)[::-1]
         for metric in VALUES:
             curve = natarajan_algorithm_1(falling, am.get_metric(metric))
@@ -105,12 +100,14 @@ def multiplied(eta: np.ndarray) -> tuple[np.ndarray, int]:
     """Coefficients of Π(η_i z + 1 − η_i), and the multiplications and additions."""
     distribution, steps = np.ones(1), 0
     for probability in eta:
-        distribution = (
-            np.append(distribution, 0) * (1 - probability)
-            + np.append(0, distribution) * probability
-        )
+        distribution = times_factor(distribution, probability)
         steps += distribution.size
     return distribution, steps
+
+
+def times_factor(distribution: np.ndarray, probability: float) -> np.ndarray:
+    """Coefficients of a polynomial times (ηz + 1 − η)."""
+    return np.convolve(distribution, (1 - probability, probability))
 
 
 def counted_algorithm_1(eta: np.ndarray, value: Value) -> tuple[np.ndarray, int]:
@@ -144,10 +141,7 @@ def counted_algorithm_2(
     s[i] = 1 / (i + j0 * n)
     total, distributions = size, [np.ones(1)]
     for probability in eta:
-        distributions.append(
-            np.append(distributions[-1], 0) * (1 - probability)
-            + np.append(0, distributions[-1]) * probability
-        )
+        distributions.append(times_factor(distributions[-1], probability))
     total += 0 if anew else sum(distribution.size for distribution in distributions)
     values = np.empty(n)
     for k in range(n, 0, -1):
@@ -193,7 +187,7 @@ def _algorithm_2(fast: bool) -> Figures:
     figures = {}
     for name, (value, c, d) in cases.items():
         gaps = []
-        for p in vectors(6 if fast else 8):
+        for p in vectors(2, 6 if fast else 8):
             falling = np.sort(p)[::-1]
             right = expected(falling, value)[tops(falling)][1:]
             found, _ = counted_algorithm_2(falling, c, d)
@@ -209,10 +203,7 @@ def _empty_answer(fast: bool) -> Figures:
             np.array([0.05, 0.04, 0.03]),
             valued("f1", 1.0),
         ),
-        "accuracy, p = (.3, .2)": (
-            np.array([0.3, 0.2]),
-            lambda tp, k, t, n: (n - k - t + 2 * tp) / n,
-        ),
+        "accuracy, p = (.3, .2)": (np.array([0.3, 0.2]), accuracy),
     }
     figures = {}
     for name, (p, value) in cases.items():

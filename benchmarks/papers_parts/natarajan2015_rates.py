@@ -49,7 +49,7 @@ def predicted(r_p: Any, r_n: Any, p: Any) -> Any:
     return r_p * p + (1 - r_n) * (1 - p)
 
 
-def _over(above: Any, below: Any) -> Any:
+def over(above: Any, below: Any) -> Any:
     return np.divide(above, below, out=np.zeros_like(above), where=below > ALIKE)
 
 
@@ -57,9 +57,9 @@ GAMMAS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "balanced_accuracy": lambda a, b, p: (a + b) / 2,
     "f2": lambda a, b, p: 5 * a * p / (4 * p + predicted(a, b, p)),
     "jaccard": lambda a, b, p: a * p / (p + predicted(a, b, p) - a * p),
-    "fowlkes_mallows": lambda a, b, p: np.sqrt(a * _over(a * p, predicted(a, b, p))),
+    "fowlkes_mallows": lambda a, b, p: np.sqrt(a * over(a * p, predicted(a, b, p))),
     "gmean": lambda a, b, p: np.sqrt(a * b),
-    "hmean": lambda a, b, p: _over(2 * a * b, a + b),
+    "hmean": lambda a, b, p: over(2 * a * b, a + b),
     "qmean": lambda a, b, p: 1 - np.sqrt(((1 - a) ** 2 + (1 - b) ** 2) / 2),
 }
 

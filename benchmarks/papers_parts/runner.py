@@ -39,42 +39,40 @@ def outcome(claim: Claim, *, fast: bool) -> dict[str, Any]:
     """One claim: its figures and its verdict, or why there are none."""
     start = time.process_time()
     figures: Figures = {}
-    answers: dict[str, str] = {}
+    judged: dict[str, Any] = {"answers": {}}
     try:
         with unheard(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are for those who choose the options
             figures = claim.measure(fast)
-        verdict, why = claim.verdict(figures, fast=fast)
-        answers = claim.answers(figures, fast=fast)
+        judged = _judged(claim, figures, fast)
     except MissingData as missing:
-        verdict, why = NOT_RUN, str(missing)
+        judged |= {"verdict": NOT_RUN, "why": str(missing)}
     except ModuleNotFoundError as missing:
         package = (missing.name or "").split(".")[0]
-        verdict, why = NOT_RUN, f"{package} is not installed: it is in the extra bench"
+        why = f"{package} is not installed: it is in the extra bench"
+        judged |= {"verdict": NOT_RUN, "why": why}
     except Exception as problem:
-        verdict, why = FAILED, f"{type(problem).__name__}: {problem}, {_where(problem)}"
-    return {
-        **entry(claim),
-        "fast": fast,
-        "ours": {name: _stored(figure) for name, figure in figures.items()},
-        "answers": answers,
-        "verdict": verdict,
-        "why": why,
-        "cpu_seconds": round(time.process_time() - start, 1),
-    }
+        why = f"{type(problem).__name__}: {problem}, {_where(problem)}"
+        judged |= {"verdict": FAILED, "why": why}
+    ours = {name: _stored(figure) for name, figure in figures.items()}
+    seconds = round(time.process_time() - start, 1)
+    return entry(claim) | {"fast": fast, "ours": ours, **judged, "cpu_seconds": seconds}
 
 
 def judged_again(claim: Claim, stored: dict[str, Any]) -> dict[str, Any]:
     """A stored result, in the words and by the rules that are declared now."""
-    found = {key: stored[key] for key in ("fast", "ours")}
-    figures = {name: _figure(one) for name, one in stored["ours"].items()}
-    answers: dict[str, str] = {}
-    verdict, why = stored["verdict"], stored["why"]
-    if verdict not in (NOT_RUN, FAILED):
-        verdict, why = claim.verdict(figures, fast=stored["fast"])
-        answers = claim.answers(figures, fast=stored["fast"])
-    found |= {"answers": answers, "verdict": verdict, "why": why}
-    return {**entry(claim), **found, "cpu_seconds": stored["cpu_seconds"]}
+    keys = ("fast", "ours", "verdict", "why", "cpu_seconds")
+    found = {"answers": {}, **{key: stored[key] for key in keys}}
+    if stored["verdict"] not in (NOT_RUN, FAILED):
+        figures = {name: _figure(one) for name, one in stored["ours"].items()}
+        found |= _judged(claim, figures, stored["fast"])
+    return entry(claim) | found
+
+
+def _judged(claim: Claim, figures: Figures, fast: bool) -> dict[str, Any]:
+    verdict, why = claim.verdict(figures, fast=fast)
+    answers = claim.answers(figures, fast=fast)
+    return {"answers": answers, "verdict": verdict, "why": why}
 
 
 def _where(problem: Exception) -> str:

@@ -26,11 +26,12 @@ def told(
     as_json: bool,
 ) -> list[dict[str, Any]]:
     """Tell and keep every result as it comes, and return them."""
-    start, every, kept = time.monotonic(), [], Kept(output)
+    start, every = time.monotonic(), []
     for place, name in enumerate(asked, start=1):
         say(f"{place} of {len(asked)}, {time.monotonic() - start:.0f} s: {name}")
         found = next(results)
-        kept.add(found)
+        if output is not None:
+            keep(output, found)
         every.append(found)
         if as_json:
             print(json.dumps(found, ensure_ascii=False), flush=True)
@@ -91,20 +92,11 @@ def figure(name: str, one: dict[str, Any]) -> str:
     return f"{name} {value}"
 
 
-class Kept:
-    """A file of results, whole at any time."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._lines: dict[str, str] = {}
-        if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                self._lines[json.loads(line)["name"]] = line
-
-    def add(self, found: dict[str, Any]) -> None:
-        if self._path is None:
-            return
-        self._lines[found["name"]] = json.dumps(found, ensure_ascii=False)
-        beside = self._path.with_name(f"{self._path.name}.part")
-        beside.write_text("\n".join([*self._lines.values(), ""]), encoding="utf-8")
-        beside.replace(self._path)
+def keep(path: Path, found: dict[str, Any]) -> None:
+    """Put a result into a file, which is whole at any time."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    lines = {json.loads(line)["name"]: line for line in text.splitlines()}
+    lines[found["name"]] = json.dumps(found, ensure_ascii=False)
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_text("\n".join([*lines.values(), ""]), encoding="utf-8")
+    beside.replace(path)

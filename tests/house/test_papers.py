@@ -463,7 +463,6 @@ def results(papers, monkeypatch):
             yield one
 
     monkeypatch.setattr(papers, "run", run)
-    monkeypatch.setattr(papers, "use_data", lambda data: "data in FOLDER")
     monkeypatch.setattr(papers, "stored_verdicts", lambda: {THEOREM: "holds"})
     return given
 
@@ -481,7 +480,7 @@ def test_a_failed_experiment_is_told_by_the_exit_code(papers, results, capsys):
         "besides  b 1",
         "paper    a .5",
     ]
-    assert told.err.splitlines()[3:] == [
+    assert told.err.splitlines()[2:] == [
         "does not hold 1, not run 1; 3 s of CPU",
         f"not run: {FOOTNOTE} (no data)",
         "not the paper's own data: B stands in for A",

@@ -135,7 +135,7 @@ def test_costs_of_the_decoder_fail_without_what_saves_them(beams, monkeypatch):
     monkeypatch.setattr(
         beams,
         "decoder_costs",
-        lambda sizes, width: [beams.states_without_reuse(n, width(n)) for n in sizes],
+        lambda *pairs: list(map(beams.states_without_reuse, *pairs)),
     )
     assert judged(beams, "section-4-reuse") == "in part"
     real = beams.expectation

@@ -39,7 +39,7 @@ def test_the_printed_loop_without_k_0_is_not_consistent():
     (printed,) = [x for name, x in figures.items() if "k from 1" in name]
     assert printed.value > 1e-3
     whole = parts.theory._lost(
-        parts.theory._accuracy, parts.theory.by_algorithm("accuracy"), True
+        parts.theory.accuracy, parts.theory.by_algorithm("accuracy"), True
     )
     assert whole.value < 1e-3 < printed.value
 
