@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import shlex
 import sys
 import tempfile
@@ -101,16 +100,11 @@ def answer_to(typed: str) -> Answer:
 
 def answers(word: str = "") -> Iterator[tuple[str, Answer]]:
     """Make the mistakes that have a word, in a folder of their own."""
-    before = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            make_files()
-            for typed in MISTAKES:
-                if word in typed:
-                    yield typed, answer_to(typed)
-        finally:
-            os.chdir(before)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        make_files()
+        for typed in MISTAKES:
+            if word in typed:
+                yield typed, answer_to(typed)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def main() -> int:
     options = parser.parse_args()
     from recorded_parts import structures, verbs, watching
 
-    with in_a_folder():
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         # One after the other: what is loaded may decide which way an answer is found
         parts = (verbs, watching, structures)
         every = itertools.chain.from_iterable(part.all_calls() for part in parts)
@@ -70,18 +70,6 @@ def main() -> int:
         return 0
     recorded = {key: v for key, v in read().items() if key.startswith(options.only)}
     return compared(recorded, now, sum(spent.values()))
-
-
-@contextlib.contextmanager
-def in_a_folder() -> Any:
-    """In an empty folder: some calls write files."""
-    before = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
 
 
 def answers(

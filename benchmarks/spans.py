@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import emit, run_sections, text_table, wall_seconds
+from harness import emit, run_sections
 from search_parts.data import Corpus, chunks, spanish, strict_f1
+from search_parts.peers import train_crf
 
 from argmetric.sequence import (
     LinearChainCRF,
@@ -35,7 +36,6 @@ from argmetric.sequence._crf import build_batch
 SMALL = 300
 THRESHOLDS = np.linspace(0.02, 0.98, 49)
 WAYS = ("viterbi", "token threshold", "expected F", "recalibrated")
-TRAINING = {"c1": 0.1, "c2": 0.1, "max_iterations": 100}
 
 
 def load_corpora() -> list[Corpus]:
@@ -45,20 +45,12 @@ def load_corpora() -> list[Corpus]:
     return [spanish(), replace(corpus, train=train, dev=dev)]
 
 
-def trained(corpus: Corpus, most: int | None, models: Path) -> LinearChainCRF:
+def trained(corpus: Corpus, most: int | None) -> LinearChainCRF:
     """Return the model of the first sentences, or of all of them (None)."""
-    import pycrfsuite
-
-    name = most or "full"
-    path = models / f"{corpus.name}-{name}.crfsuite"
-    if not path.exists():
-        trainer = pycrfsuite.Trainer(verbose=False)
-        for sentence in corpus.train[:most]:
-            trainer.append(standard_features(sentence.columns), sentence.labels)
-        trainer.set_params(TRAINING | {"feature.possible_transitions": True})
-        seconds = wall_seconds(lambda: trainer.train(str(path)))
-        emit("training", f"{corpus.name} {name}", seconds, "s")
-    return LinearChainCRF.from_crfsuite(path)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        train_crf(corpus.train[:most], path)
+        return LinearChainCRF.from_crfsuite(path)
 
 
 def seqeval_scores(gold: list[Any], predicted: list[Any]) -> dict[str, float]:
@@ -95,8 +87,8 @@ def token_threshold(batch: Any, labels: np.ndarray, threshold: float) -> list[An
     return sentences
 
 
-def measure(corpus: Corpus, most: int | None, models: Path) -> dict[str, Any]:
-    model = trained(corpus, most, models)
+def measure(corpus: Corpus, most: int | None) -> dict[str, Any]:
+    model = trained(corpus, most)
     dev = corpus.dev[:most]
     known, chains = (
         model.sentences([standard_features(s.columns) for s in part])
@@ -127,21 +119,14 @@ def measure(corpus: Corpus, most: int | None, models: Path) -> dict[str, Any]:
     return scores
 
 
-def run(*, quick: bool) -> str:
-    """Measure, and return the table."""
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for corpus in load_corpora():
-            for most in (SMALL,) if quick else (SMALL, None):
-                scores = measure(corpus, most, Path(folder))
-                what = str(most or "full")
-                for way, metric in product(WAYS, ("f1", "f2")):
-                    name = f"{corpus.name} {what}: {metric} of {way}"
-                    promised = scores[way].get(f"promised {metric}")
-                    emit("spans", name, scores[way][metric], "score", promised=promised)
-                pairs = (f"{scores[x]['f1']:.3f} / {scores[x]['f2']:.3f}" for x in WAYS)
-                rows.append((corpus.name, what, *pairs))
-    return text_table(("data", "train", *WAYS), rows)
+def run(*, quick: bool) -> None:
+    for corpus, most in product(load_corpora(), (SMALL,) if quick else (SMALL, None)):
+        scores = measure(corpus, most)
+        what = str(most or "full")
+        for way, metric in product(WAYS, ("f1", "f2")):
+            name = f"{corpus.name} {what}: {metric} of {way}"
+            promised = scores[way].get(f"promised {metric}")
+            emit("spans", name, scores[way][metric], "score", promised=promised)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,13 @@ ARGMETRIC_DATA names, or in ../shared/data from the project's root.
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from harness import run_sections
+from summaries_parts import examples
+from summaries_parts.sets import tell
 
 if __name__ == "__main__":
-    sections = "fewsum opinosis examples"
-    sys.exit(run_sections(__doc__, sections, "summaries_parts"))
+    sections = {"fewsum": partial(tell, "fewsum"), "examples": examples.run}
+    sections |= {"opinosis": partial(tell, "opinosis")}
+    sys.exit(run_sections(__doc__, sections))

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from harness import data_file
+from search_parts.data import letters
 from tabular import class_probabilities, load, new_model
 
 import argmetric as am
@@ -61,9 +61,7 @@ def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
         X, y = load_digits(return_X_y=True)
         return X / 16.0, y
     if name == "ocr":
-        path = data_file("ocr/letters.npz", "http://ai.stanford.edu/~btaskar/ocr/")
-        with np.load(path) as arrays:
-            return np.unpackbits(arrays["X"], axis=1).astype(float), arrays["y"]
+        return letters().pixels.astype(float), letters().labels
     table = load(name)
     return table.X, table.y
 

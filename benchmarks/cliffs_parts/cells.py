@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from harness import cpu_seconds
 
 SMALLEST_CALL = 10_000  # rows that a call is reckoned for at least
 TIMED_ROWS = 200_000
@@ -51,22 +51,16 @@ def measure(cell: Cell, budget: float) -> Measured:
     count = max(1, min(2_000, TIMED_ROWS) // cell.rows) if cell.grows else 1
     call = cell.make(count)
     call()  # compiled, loaded, cached
-    spent = cpu_time(call)
+    spent = max(cpu_seconds(call), 1e-7)
     most = max(1, TIMED_ROWS // cell.rows) if cell.grows else 1
     while count < most and spent < budget / 4:
         count = min(most, count * int(max(2.0, min(16.0, budget / 2 / spent))))
         call = cell.make(count)
-        spent = cpu_time(call)
+        spent = max(cpu_seconds(call), 1e-7)
     if spent < 10 * budget:  # more groups may have loaded a kernel
-        spent = min(spent, cpu_time(call))
+        spent = min(spent, cpu_seconds(call))
     rows = count * cell.rows
     return Measured(cell, 1e9 * spent / max(rows, SMALLEST_CALL), rows)
-
-
-def cpu_time(call: Callable[[], Any]) -> float:
-    start = time.process_time()
-    call()
-    return max(time.process_time() - start, 1e-7)
 
 
 def peak(call: Callable[[], Any]) -> float:

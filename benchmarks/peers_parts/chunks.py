@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from harness import MissingData
 from search_parts import data
-from search_parts.data import gold_of, strict_f1, tokens_of
-from search_parts.peers import TemplateAttributes, crfsuite, usual
+from search_parts.data import gold_of, strict_f1, timed, tokens_of
+from search_parts.peers import TemplateAttributes, crfsuite
 
 from argmetric.search import Tagger, default_templates
 from argmetric.search.corpus.sentences import Sentence
-from peers_parts.rows import Row, timed
+from argmetric.sequence import standard_features
+from peers_parts.rows import Row
 
 OURS = 'Tagger("chunk")'
 LBFGS = "L-BFGS, c1 = c2 = 0.1, 100 iterations"
@@ -63,7 +64,7 @@ def run(fast: bool) -> list[Row]:
             for what, (unit, better, ratio) in kinds.items()
         ]
         for (case, train, test), mine in zip(corpora, ours, strict=True):
-            attributes = same if ours_too else usual
+            attributes = same if ours_too else standard_features
             made = crfsuite(train, test, attributes, algorithm)
             theirs = (
                 strict_f1(gold_of(test), made.labels),

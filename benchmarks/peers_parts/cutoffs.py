@@ -8,9 +8,10 @@ import numpy as np
 from decide_parts import rivals
 from decide_parts.groups import baskets
 from decide_parts.rivals import Task, true_expected_f1
+from search_parts.data import timed
 
 from peers_parts.cases import f1, scored
-from peers_parts.rows import Row, timed
+from peers_parts.rows import Row
 
 ASKED = '(None, p, metric="f1", mode="expected"'
 WAYS = {ASKED + ")": rivals.cutoffs_above}

@@ -8,9 +8,10 @@ from itertools import islice, product
 
 import numpy as np
 from guarantees import Pool, mapie_screened, mapie_threshold, threshold_of
+from search_parts.data import timed
 
 from peers_parts.cases import models
-from peers_parts.rows import Row, timed
+from peers_parts.rows import Row
 
 FLOOR, CONFIDENCE, ROWS = 0.8, 0.9, 500
 ASKED = (

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from search_parts.data import timed
 from tabular import class_probabilities
 
 import argmetric as am
 from peers_parts.cases import f1, models
-from peers_parts.rows import Row, timed
+from peers_parts.rows import Row
 
 SEEDS = 5
 FEWEST = 20  # rows of a label, in both halves

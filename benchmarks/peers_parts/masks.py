@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from search_parts.data import timed
 
-from peers_parts.rows import Row, timed
+from peers_parts.rows import Row
 
 THEIRS = 'rankseg_rma(P, metric="dice", output_mode="multilabel")'
 OURS = "tensors.decide_masks(P)"

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from scipy.special import stdtrit
-from search_parts import data
 
 LEVEL = 0.95  # of the intervals
 FEWEST = 3  # units of a test
@@ -69,11 +67,6 @@ class Row:
 def rounded(value: float) -> float:
     """Five significant digits."""
     return float(f"{float(value):.5g}")
-
-
-def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and its CPU seconds: others' work does not move them."""
-    return data.timed(call)
 
 
 def winner(row: dict[str, Any], peer: str) -> str:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from search_parts.data import timed
 from stream_parts.speed import dicts_of, in_blocks, write_vw
 
 from peers_parts.cases import f1
-from peers_parts.rows import Row, timed
+from peers_parts.rows import Row
 
 RIVER = "StandardScaler() | LogisticRegression()"
 VW = "vw --loss_function logistic"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from search_parts.data import timed
 from tabular import probability_classifier
 
 import argmetric as am
 from peers_parts.cases import f1, loaded, models, names, split
-from peers_parts.rows import Row, timed
+from peers_parts.rows import Row
 
 THEIRS = 'TunedThresholdClassifierCV(model, scoring="f1")'
 OURS = 'MetricClassifier(model, "f1")'

@@ -6,10 +6,11 @@ import os
 from typing import Any
 
 import numpy as np
+from search_parts.data import timed
 
 import argmetric as am
 from peers_parts.cases import f1, scored
-from peers_parts.rows import Row, timed
+from peers_parts.rows import Row
 
 THEIRS = 'CBPE(metrics=["f1"], problem_type="classification_binary").fit(reference)'
 OURS = 'forecast(p, labels, "f1", reference=(y, p))'

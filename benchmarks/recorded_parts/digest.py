@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import math
 import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ def put_array(found: Digest, path: str, value: np.ndarray, depth: int) -> None:
     found[f"{path}.range"] = [float(flat.min()), float(flat.max())]
 
 
-@functools.lru_cache(8)
+@lru_cache(8)
 def projections(n: int) -> np.ndarray:
     """Weights that leave independent errors of the entries as large as they are."""
     return (np.random.default_rng(n).random((2, n)) - 0.5) * math.sqrt(12 / n)

@@ -7,7 +7,6 @@ lines use files that earlier ones wrote.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import io
 import json
@@ -15,6 +14,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,13 @@ def line_calls() -> Calls:
     ran("tune wide.csv --scores p_* --labels y_* -o wide.json", "lines")
     ran("tune words.csv --label bought --pos-label yes -o words.json", "lines")
     for line in BOTH:
-        yield f"line/{line}/json", functools.partial(ran, f"{line} --json", "lines")
+        yield f"line/{line}/json", partial(ran, f"{line} --json", "lines")
         again = f"{line} --resume" if line.startswith("decide many") else line
-        yield f"line/{line}/text", functools.partial(ran, again, "lines")
+        yield f"line/{line}/text", partial(ran, again, "lines")
     for line in ONCE:
-        yield f"line/{line}", functools.partial(ran, line, "lines")
+        yield f"line/{line}", partial(ran, line, "lines")
     for line in mistakes.MISTAKES:
-        yield f"line/mistake/{line}", functools.partial(ran, line, "mistakes")
+        yield f"line/mistake/{line}", partial(ran, line, "mistakes")
 
 
 def ran(line: str, folder: str) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import functools
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def crfs(count: int, length: int) -> list[Any]:
 def sequence_calls() -> Calls:
     for length in (3, 12, 30):
         z = truth(scores(length, "half"))
-        own = functools.partial(sequence.WindowUtility, 2, lambda z, y: float(z == y))
+        own = partial(sequence.WindowUtility, 2, lambda z, y: float(z == y))
         utilities = {
             **{name: name for name in ("f1", "mcc", "gmean", "jaccard", "accuracy")},
             **{"pk": sequence.Pk(2), "windowdiff": sequence.WindowDiff(2)},
@@ -65,17 +65,11 @@ def sequence_calls() -> Calls:
             for name, utility in utilities.items():
                 key = f"sequence/{name}/{word}/n={length}"
                 given = (utility, z, model)
-                yield (
-                    f"{key}/expectation",
-                    functools.partial(sequence.expectation, *given),
-                )
+                yield f"{key}/expectation", partial(sequence.expectation, *given)
                 if length < 30:
-                    yield (
-                        f"{key}/distribution",
-                        functools.partial(sequence.distribution, *given),
-                    )
+                    yield f"{key}/distribution", partial(sequence.distribution, *given)
                 if name in METRICS:
-                    call = functools.partial(sequence.decode, utility, model)
+                    call = partial(sequence.decode, utility, model)
                     yield f"{key}/decode", call
     for count, length in ((1, 4), (6, 12), (40, 9), (3, 60)):
         models = crfs(count, length)
@@ -85,11 +79,11 @@ def sequence_calls() -> Calls:
                 if level == "document":
                     given["documents"] = [i // 2 for i in range(count)]
                 key = f"sequence/spans/{metric}/{level}/{count}x{length}"
-                yield key, functools.partial(sequence.decode_spans, models, **given)
-        call = functools.partial(sequence.decode_spans, models, per_type=True)
+                yield key, partial(sequence.decode_spans, models, **given)
+        call = partial(sequence.decode_spans, models, per_type=True)
         yield f"sequence/spans/per_type/{count}x{length}", call
         key = f"sequence/spans/marginals/{count}x{length}"
-        yield key, functools.partial(sequence.span_marginals, models)
+        yield key, partial(sequence.span_marginals, models)
         yield (
             f"sequence/crf/{count}x{length}",
             lambda models=models: [
@@ -128,10 +122,10 @@ def stream_calls() -> Calls:
     for metric in ("f1", "f2", "mcc", "gmean", "jaccard", "kappa", "accuracy", "qmean"):
         for rule in ("histogram", "newton", "ofo", "fofo", "fixed"):
             chosen = stream.get_rule(rule) if rule != "fofo" else stream.FOFORule(300)
-            call = functools.partial(ran, chosen, metric)
+            call = partial(ran, chosen, metric)
             yield f"stream/rule/{rule}/{metric}", call
         for learner in ("mixture", "sgd", "adagrad", "stamp", "omcsl"):
-            call = functools.partial(learned, metric=metric, learner=learner)
+            call = partial(learned, metric=metric, learner=learner)
             yield f"stream/{learner}/{metric}", call
         key = f"stream/score/{metric}"
         yield (
@@ -151,7 +145,7 @@ def stream_calls() -> Calls:
         "recent": {"rule": stream.HistogramRule(recent=True, bins=64)},
         "ofo window": {"rule": stream.OFORule(window=50)},
     }.items():
-        yield f"stream/{word}", functools.partial(learned, **options)
+        yield f"stream/{word}", partial(learned, **options)
 
 
 def train_calls() -> Calls:
@@ -172,7 +166,7 @@ def train_calls() -> Calls:
 
     for metric in ("f1", "jaccard", "mcc", "gmean", "accuracy", "kappa"):
         for objective in ("soft", "expected"):
-            call = functools.partial(logistic, metric=metric, objective=objective)
+            call = partial(logistic, metric=metric, objective=objective)
             yield f"train/{metric}/{objective}", call
             yield (
                 f"train/{metric}/{objective}/gradient",
@@ -181,15 +175,13 @@ def train_calls() -> Calls:
                 )(y, X[:, 0]),
             )
         for route in ("tune", "decide", "half", "auto"):
-            call = functools.partial(wrapped, metric=metric, route=route)
+            call = partial(wrapped, metric=metric, route=route)
             yield f"estimators/{metric}/{route}", call
         scorer = am.optimal_scorer(metric)
-        yield (
-            f"estimators/{metric}/scorer",
-            lambda scorer=scorer: scorer(LogisticRegression().fit(X, y), X, y),
-        )
+        key = f"estimators/{metric}/scorer"
+        yield key, lambda scorer=scorer: scorer(LogisticRegression().fit(X, y), X, y)
     for method in ("platt", "beta", "isotonic", "auto", None):
-        call = functools.partial(wrapped, calibration=method)
+        call = partial(wrapped, calibration=method)
         yield f"estimators/calibration={method}", call
 
 
@@ -198,7 +190,7 @@ def train_calls() -> Calls:
 NOUNS, VERBS, PLACES = ("cat", "dog", "man"), ("sees", "eats"), ("home", "town")
 
 
-@functools.cache
+@cache
 def corpus(n: int) -> tuple[list[Any], list[list[str]]]:
     """Sentences of words and tags, and their chunks."""
     rng = np.random.default_rng(n)
@@ -215,7 +207,7 @@ def corpus(n: int) -> tuple[list[Any], list[list[str]]]:
     return sentences, chunks
 
 
-@functools.cache
+@cache
 def reviews(n: int) -> tuple[list[list[str]], list[list[str]]]:
     """Clusters of documents, and summaries of them."""
     rng = np.random.default_rng(n)
@@ -250,7 +242,7 @@ def search_calls() -> Calls:
         "task=ner": {"task": "ner"},
         "seed": {"random_state": 5},
     }.items():
-        yield f"search/tagger/{word}", functools.partial(tagged, **options)
+        yield f"search/tagger/{word}", partial(tagged, **options)
     clusters, references = reviews(8)
     for policy in ("dagger", "weights", "frequency"):
         for words in (6, 14):
@@ -348,4 +340,4 @@ def valid_calls() -> Calls:
         if name in ("MetricClassifier, n_jobs", "MetricClassifier.fit"):
             continue  # without a seed
         given = copy.deepcopy(one.arguments)
-        yield f"valid/{name}", functools.partial(one.function, **given)
+        yield f"valid/{name}", partial(one.function, **given)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ def named(**options: Any) -> str:
     return "".join(f"/{name}={value}" for name, value in options.items())
 
 
-@functools.cache
+@cache
 def reference(n: int = 600) -> tuple[np.ndarray, np.ndarray]:
     """Labels and scores that are too sure of themselves."""
     p = scores(n, seed=9)
@@ -46,7 +46,7 @@ def reference(n: int = 600) -> tuple[np.ndarray, np.ndarray]:
     return truth(p, seed=9), 1 / (1 + np.exp(-1.6 * odds))
 
 
-@functools.cache
+@cache
 def calibrator(method: str = "platt") -> Any:
     return am.calibrate(*reference(), method=method)
 
@@ -68,36 +68,33 @@ LIMITS: tuple[dict[str, Any], ...] = (
 def decide_calls() -> Calls:
     for name, metric in METRICS.items():
         for n in SIZES:
-            yield (
-                f"decide/{name}/n={n}",
-                functools.partial(am.decide, scores(n), metric),
-            )
+            yield f"decide/{name}/n={n}", partial(am.decide, scores(n), metric)
     for name in MAIN:
         metric = METRICS[name]
         for kind in KINDS:
             for n in (20, 500):
                 p = scores(n, kind)
                 key = f"decide/{name}/n={n}/{kind}"
-                yield key, functools.partial(am.decide, p, metric)
+                yield key, partial(am.decide, p, metric)
         for options in LIMITS:
             for n in (12, 300):
                 key = f"decide/{name}/n={n}{named(**options)}"
-                yield key, functools.partial(am.decide, scores(n), metric, **options)
+                yield key, partial(am.decide, scores(n), metric, **options)
         for n in LONG if name != "own" else LONG[:6]:
             key = f"decide/{name}/n={n}"
-            yield key, functools.partial(decide_by, scores(n), metric, check=False)
+            yield key, partial(decide_by, scores(n), metric, check=False)
     for name in FEW:
         for variance in VARIANCES:
             for side in (0.96, 1.04):
                 n = of_variance(variance, side)
                 key = f"decide/{name}/variance={side:g}*{variance:g}"
                 p = scores(n, seed=2)
-                yield key, functools.partial(decide_by, p, METRICS[name], check=False)
+                yield key, partial(decide_by, p, METRICS[name], check=False)
         for mean in (43, 47):
             p = scores(200_000, "rare")
             p = p * (mean / p.sum())
             key = f"decide/{name}/n=200000/positives={mean}"
-            yield key, functools.partial(without_curve, p, METRICS[name])
+            yield key, partial(without_curve, p, METRICS[name])
     yield from decide_with_a_reference()
     yield from decide_groups()
     yield from decide_matrices()
@@ -125,10 +122,10 @@ def decide_with_a_reference() -> Calls:
     }
     for name in FEW:
         for word, options in given.items():
-            call = functools.partial(decide_by, p, METRICS[name], **options)
+            call = partial(decide_by, p, METRICS[name], **options)
             yield f"decide/{name}/{word}", call
         odds = np.log(p / (1 - p))
-        call = functools.partial(am.decide, odds, METRICS[name], logits=True)
+        call = partial(am.decide, odds, METRICS[name], logits=True)
         yield f"decide/{name}/logits", call
 
 
@@ -136,7 +133,7 @@ def decide_groups() -> Calls:
     def asked(sizes: list[int], kind: str = "sorted", **options: Any) -> Any:
         ids = groups_of(sizes, kind)
         p = scores(len(ids), seed=5)
-        return functools.partial(am.decide, p, groups=ids, **options)
+        return partial(am.decide, p, groups=ids, **options)
 
     for name, metric in METRICS.items():
         sizes = GROUP_SIZES if name in MAIN else (3, 33, 100)
@@ -144,10 +141,8 @@ def decide_groups() -> Calls:
             key = f"decide/{name}/groups={6}x{size}"
             yield key, asked([size] * 6, metric=metric, average="groups")
         key = f"decide/{name}/groups=mixed"
-        yield (
-            key,
-            asked([1, 2, 40, 5, 70, 33, 1, 7] * 3, metric=metric, average="groups"),
-        )
+        call = asked([1, 2, 40, 5, 70, 33, 1, 7] * 3, metric=metric, average="groups")
+        yield key, call
     for name in MAIN:
         metric = METRICS[name]
         for count, size in ((200, 10), (200, 33), (60, 70), (3, 5000)):
@@ -175,14 +170,11 @@ def decide_matrices() -> Calls:
             for rows, columns in ((12, 7), (40, 3), (5, 90)):
                 p = matrix(rows, columns)
                 thin = sparse.csr_array(np.where(p > 0.1, p, 0.0))
-                call = functools.partial(am.decide, metric=METRICS[name])
+                call = partial(am.decide, metric=METRICS[name])
                 key = f"decide/{name}/{average}/{rows}x{columns}"
-                yield key, functools.partial(call, p, average=average)
+                yield key, partial(call, p, average=average)
                 if columns == 7:
-                    yield (
-                        f"{key}/sparse",
-                        functools.partial(call, thin, average=average),
-                    )
+                    yield f"{key}/sparse", partial(call, thin, average=average)
 
 
 # --------------------------------------------------------------------- forecast
@@ -192,7 +184,7 @@ def forecast_calls() -> Calls:
     def asked(n: int, name: str, kind: str = "usual", **options: Any) -> Any:
         p = scores(n, kind, seed=6)
         labels = (p > 0.3).astype(int)
-        return functools.partial(am.forecast, p, labels, METRICS[name], **options)
+        return partial(am.forecast, p, labels, METRICS[name], **options)
 
     for name in METRICS:
         for n in (1, 6, 32, 33, 64, 65, 257):
@@ -241,9 +233,9 @@ def forecast_calls() -> Calls:
             yield key, asked(size * count, name, **given)
         for average in ("samples", "macro", "micro"):
             p = matrix(15, 6)
-            call = functools.partial(am.forecast, p, (p > 0.3).astype(int))
+            call = partial(am.forecast, p, (p > 0.3).astype(int))
             key = f"forecast/{name}/{average}"
-            yield key, functools.partial(call, METRICS[name], average=average)
+            yield key, partial(call, METRICS[name], average=average)
     for n in (512, 513, 4096, 4097):
         for name in ("f1", "gmean"):
             key = f"forecast/{name}/n={n}/overdispersion"
@@ -256,10 +248,8 @@ def forecast_calls() -> Calls:
             return [[getattr(found, name)(x) for name in READ] for x in at]
 
         yield f"forecast/{name}/read", asked_of_it
-        yield (
-            f"forecast/{name}/of a decision",
-            lambda name=name: am.decide(scores(75), METRICS[name]).forecast(0.8),
-        )
+        key = f"forecast/{name}/of a decision"
+        yield key, lambda name=name: am.decide(scores(75), METRICS[name]).forecast(0.8)
 
 
 # --------------------------------------------------------------- evaluate, tune
@@ -269,18 +259,18 @@ def evaluate_calls() -> Calls:
     for name, metric in METRICS.items():
         for n in (1, 9, 500):
             p = scores(n, seed=7)
-            call = functools.partial(am.evaluate, truth(p), p > 0.3, metric)
-            yield f"evaluate/{name}/n={n}", functools.partial(call, zero_division=n % 2)
+            call = partial(am.evaluate, truth(p), p > 0.3, metric)
+            yield f"evaluate/{name}/n={n}", partial(call, zero_division=n % 2)
         p = scores(90, seed=7)
-        call = functools.partial(am.evaluate, truth(p), p > 0.3, metric)
+        call = partial(am.evaluate, truth(p), p > 0.3, metric)
         for average in ("groups", "pooled"):
             given = {"groups": groups_of([9] * 10, "text"), "average": average}
-            yield f"evaluate/{name}/{average}", functools.partial(call, **given)
+            yield f"evaluate/{name}/{average}", partial(call, **given)
         p = p.reshape(15, 6)
-        call = functools.partial(am.evaluate, truth(p), (p > 0.3).astype(int), metric)
+        call = partial(am.evaluate, truth(p), (p > 0.3).astype(int), metric)
         for average in ("samples", "macro", "micro"):
             key = f"evaluate/{name}/{average}"
-            yield key, functools.partial(call, average=average)
+            yield key, partial(call, average=average)
 
 
 def tune_calls() -> Calls:
@@ -342,7 +332,7 @@ def tune_calls() -> Calls:
     for cost in ((1, 2), (5, 1)):
         metric = am.Utility(0.0, *(0.0 - x for x in cost))
         yield f"tune/cost={cost}", tuned(truth(p), p, metric)
-    several = functools.partial(am.tune, truth(p), p, ["f1", "mcc"], n_bootstrap=5)
+    several = partial(am.tune, truth(p), p, ["f1", "mcc"], n_bootstrap=5)
     yield "tune/several metrics", several
 
 
@@ -384,10 +374,10 @@ def check_calls() -> Calls:
     y, p = reference()
     quick = {"n_bootstrap": 30}
     for name in METRICS:
-        call = functools.partial(am.calibration_check, y, p, METRICS[name], **quick)
+        call = partial(am.calibration_check, y, p, METRICS[name], **quick)
         yield f"calibration_check/{name}", call
     for name in ("f1", "mcc", "gmean"):
-        call = functools.partial(am.calibration_check, y, p, METRICS[name], **quick)
+        call = partial(am.calibration_check, y, p, METRICS[name], **quick)
         for word, options in {
             "groups": {"groups": groups_of([6] * 100), "average": "groups"},
             "weights": {"sample_weight": 1.0 + np.arange(600) % 3},
@@ -396,15 +386,15 @@ def check_calls() -> Calls:
             "isotonic": {"method": "isotonic"},
             "zero_division": {"zero_division": 1.0},
         }.items():
-            yield f"calibration_check/{name}/{word}", functools.partial(call, **options)
+            yield f"calibration_check/{name}/{word}", partial(call, **options)
         for n in (20, 3000, 20_001):
             q = scores(n, seed=11)
-            call = functools.partial(am.calibration_check, truth(q), q, METRICS[name])
-            yield f"calibration_check/{name}/n={n}", functools.partial(call, **quick)
+            call = partial(am.calibration_check, truth(q), q, METRICS[name])
+            yield f"calibration_check/{name}/n={n}", partial(call, **quick)
     for share in (None, 0.05, 0.4):
         for n in (10, 1000):
             options = {"prevalence": share, "reference_prevalence": 0.2}
-            call = functools.partial(am.adjust_prior, scores(n), **options)
+            call = partial(am.adjust_prior, scores(n), **options)
             yield f"adjust_prior/n={n}/{share}", call
 
 
@@ -425,7 +415,7 @@ def report_calls() -> Calls:
             ("limits", {"max_positives": 9}, {"coverage": 0.5}),
             ("reference", {"reference": reference()}, {"y": truth(p)}),
         ):
-            call = functools.partial(values, name, decided, known)
+            call = partial(values, name, decided, known)
             yield f"report/{name}/{word}", call
         for kind in ("md", "html"):
             yield (
@@ -435,7 +425,7 @@ def report_calls() -> Calls:
                 ).render(format=kind),
             )
     for name in METRICS:
-        call = functools.partial(am.check_metric, METRICS[name], n=9)
+        call = partial(am.check_metric, METRICS[name], n=9)
         yield f"check_metric/{name}", call
 
 

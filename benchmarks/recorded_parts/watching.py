@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ FEW_METRICS = ("f1", "mcc", "gmean", "jaccard")
 N_PERIODS, PERIOD = 4, 250
 
 
-@functools.cache
+@cache
 def weeks(kind: str) -> np.ndarray:
     """Scores of four periods; the last two have moved as `kind` says."""
     p = scores(N_PERIODS * PERIOD, seed=21)
@@ -33,7 +33,7 @@ def weeks(kind: str) -> np.ndarray:
     return np.asarray(1 / (1 + np.exp(-odds)))
 
 
-@functools.cache
+@cache
 def labelled(n: int) -> tuple[np.ndarray, np.ndarray]:
     p = scores(n, seed=22)
     return truth(p, seed=22), p
@@ -64,13 +64,10 @@ def monitor_calls() -> Calls:
     for kind in ("quiet", "up", "down", "wider"):
         for metric in FEW_METRICS:
             for shift in ("auto", "prior"):
-                call = functools.partial(watched, kind, metric, shift=shift)
+                call = partial(watched, kind, metric, shift=shift)
                 yield f"monitor/{metric}/{kind}/{shift}", call
         for n in (40, 200, 4000):
-            yield (
-                f"monitor/f1/{kind}/reference={n}",
-                functools.partial(watched, kind, n=n),
-            )
+            yield f"monitor/f1/{kind}/reference={n}", partial(watched, kind, n=n)
     given: dict[str, dict[str, Any]] = {
         "time": {"time": days(), "every": "1w"},
         "by": {"by": np.array(["a", "b"])[np.arange(quiet.size) % 2]},
@@ -84,16 +81,12 @@ def monitor_calls() -> Calls:
         "zero_division": {"zero_division": 1.0},
     }
     for word, options in given.items():
-        yield f"monitor/f1/{word}", functools.partial(watched, "quiet", **options)
+        yield f"monitor/f1/{word}", partial(watched, "quiet", **options)
     for kind in ("quiet", "up"):
-        yield (
-            f"monitor/add/{kind}",
-            lambda kind=kind: watched("quiet").add(weeks(kind)[-PERIOD:]),
-        )
-        yield (
-            f"monitor/to_label/{kind}",
-            lambda kind=kind: watched(kind).to_label(30, p=weeks(kind)[-PERIOD:]),
-        )
+        key = f"monitor/add/{kind}"
+        yield key, lambda kind=kind: watched("quiet").add(weeks(kind)[-PERIOD:])
+        key = f"monitor/to_label/{kind}"
+        yield key, lambda kind=kind: watched(kind).to_label(30, p=weeks(kind)[-PERIOD:])
     yield "monitor/frame", lambda: watched("down").to_frame()
     yield "monitor/saved", lambda: am.Monitoring.from_dict(watched("up").to_dict())
 
@@ -113,10 +106,10 @@ def tensor_calls() -> Calls:
         "balanced_accuracy",
     ):
         for average in ("samples", "macro", "micro"):
-            call = functools.partial(tensors.decide, P, metric, average=average)
+            call = partial(tensors.decide, P, metric, average=average)
             yield f"tensors/decide/{metric}/{average}", call
         labels = (P > 0.3).astype(int)
-        call = functools.partial(tensors.forecast, P, labels, metric, average="samples")
+        call = partial(tensors.forecast, P, labels, metric, average="samples")
         yield f"tensors/forecast/{metric}", call
     limits: tuple[dict[str, Any], ...] = (
         {"max_positives": 2},
@@ -128,14 +121,12 @@ def tensor_calls() -> Calls:
     )
     for options in limits:
         (name,) = options
-        call = functools.partial(tensors.decide, P, "f1", average="samples", **options)
+        call = partial(tensors.decide, P, "f1", average="samples", **options)
         yield f"tensors/decide/f1/{name}", call
     for n in (1, 33, 1025, 5000):
         for metric in ("f1", "mcc"):
-            yield (
-                f"tensors/decide/{metric}/n={n}",
-                functools.partial(tensors.decide, scores(n), metric),
-            )
+            key = f"tensors/decide/{metric}/n={n}"
+            yield key, partial(tensors.decide, scores(n), metric)
 
 
 def all_calls() -> Calls:

@@ -22,6 +22,7 @@ PUBLISHED = {
     "summ/fewsum": "https://github.com/abrazinskas/FewSum",
     "summ/opinosis": "https://github.com/kavgan/opinosis-summarization",
 }
+Labels = Sequence[Sequence[Any]]
 SHAPE = (16, 8)  # of the image of a letter
 FOLDS = 10
 
@@ -118,6 +119,16 @@ def strict_f1(gold: Sequence[Any], found: Sequence[Any], beta: float = 1.0) -> f
     how: dict[str, Any] = {"average": "micro", "scheme": IOB2, "zero_division": 0}
     scores = precision_recall_fscore_support(list(gold), list(found), beta=beta, **how)
     return 100.0 * float(scores[2])
+
+
+def accuracy(gold: Labels, found: Labels) -> float:
+    """Share of labels that are right, in percent."""
+    right = [
+        a == b
+        for pair in zip(gold, found, strict=True)
+        for a, b in zip(*pair, strict=True)
+    ]
+    return 100.0 * float(np.mean(right))
 
 
 def cpu() -> float:

@@ -7,18 +7,27 @@ by disjoint words, and rows with one letter of history, stand beside them.
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from harness import Target, emit, text_table
+from harness import Target, emit
 from scipy.sparse import csr_matrix, hstack
 
 from argmetric.search import Tagger
 from search_parts import peers
-from search_parts.data import FOLDS, SHAPE, Letters, letters, mean_and_error, timed
+from search_parts.data import (
+    FOLDS,
+    SHAPE,
+    Letters,
+    accuracy,
+    letters,
+    mean_and_error,
+    timed,
+)
 
 HISTORY_VALUE = 8.0  # history would drown among 180 features of a letter
 EPOCHS = {"small": 15, "large": 6}
@@ -41,6 +50,11 @@ class Images:
     X: Any
     letters: Letters
 
+    def split(self, fold: int, size: str) -> tuple[np.ndarray, np.ndarray]:
+        """Words to learn from and to judge by: one fold, or all others."""
+        mine = self.letters.folds == fold
+        return (mine, ~mine) if size == "small" else (~mine, mine)
+
     def part(self, words: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         rows = np.repeat(words, self.letters.lengths)
         return self.X[rows], self.letters.labels[rows], self.letters.lengths[words]
@@ -51,9 +65,7 @@ def pixel_pairs(pixels: np.ndarray, radius: int = 3) -> Any:
     images = np.asarray(pixels, dtype=np.bool_).reshape(-1, *SHAPE)
     height, width = SHAPE
     blocks = [csr_matrix(images.reshape(len(images), -1), dtype=np.float32)]
-    for down, across in itertools.product(
-        range(radius + 1), range(-radius, radius + 1)
-    ):
+    for down, across in product(range(radius + 1), range(-radius, radius + 1)):
         if (down, across) > (0, 0):  # the later pixel in reading order
             both = np.zeros_like(images)
             left, right = max(0, -across), width - max(0, across)
@@ -81,55 +93,45 @@ def searched(tagger: Tagger, beam: int, scores: str) -> Tagger:
     return other
 
 
-def run(*, quick: bool) -> str:
-    """Measure, and return the table."""
+def run(*, quick: bool) -> None:
     data = letters()
     if quick:
         data = data.choose(np.arange(len(data.lengths)) % 10 == 0)
     n_folds = 1 if quick else FOLDS
-    pairs = Images(pixel_pairs(data.pixels), data)
-    table: dict[str, dict[str, str]] = {}
-    ways: dict[str, tuple[Images, dict[str, Any]]] = {
-        "pairs of pixels, 6 letters": (pairs, {}),
-        "pairs of pixels, 1 letter": (pairs, {"templates": history(1)}),
-        "pairs of pixels, 6 letters, roll-in own": (pairs, {"roll_in": "own"}),
-        "pairs of pixels, 6 letters, roll-in gold": (pairs, {"roll_in": "gold"}),
+    images = Images(pixel_pairs(data.pixels), data)
+    ways: dict[str, tuple[int, dict[str, Any]]] = {
+        "6 letters": (FOLDS, {}),
+        "1 letter": (FOLDS, {"templates": history(1)}),
+        "6 letters, roll-in own": (CONTROL_FOLDS, {"roll_in": "own"}),
+        "6 letters, roll-in gold": (CONTROL_FOLDS, {"roll_in": "gold"}),
     }
-    for name, (images, options) in ways.items():
-        for size in ("small", "large"):
-            main = name in list(ways)[:2]
-            folds = n_folds if main else min(n_folds, CONTROL_FOLDS)
-            _folds(name, images, size, folds, options, table)
-    _disjoint(pairs, table, quick)
-    _peers("pairs of pixels", pairs, table, quick)
-    columns = [f"{size}, {how}" for size in ("small", "large") for how in SEARCHES]
-    lines = [[n, *(row.get(c, "") for c in columns)] for n, row in table.items()]
-    return text_table(["letter accuracy, %", *columns], lines)
+    for (name, (most, options)), size in product(ways.items(), ("small", "large")):
+        folds = range(min(n_folds, most))
+        parts = [images.split(fold, size) for fold in folds]
+        found, seconds = _learned(images, parts, size, options)
+        for how, scores in found.items():
+            target = None if options else TARGETS.get((size, how))
+            _tell(f"{size}: pairs of pixels, {name}, {how}", scores, target, seconds)
+    _disjoint(images, quick)
+    _peers(images, quick)
 
 
-def _folds(
-    name: str,
-    images: Images,
-    size: str,
-    n_folds: int,
-    options: dict[str, Any],
-    table: dict[str, dict[str, str]],
-) -> None:
+Part = tuple[np.ndarray, np.ndarray]  # words to learn from, and to judge by
+
+
+def _learned(
+    images: Images, parts: Sequence[Part], size: str, options: dict[str, Any]
+) -> tuple[dict[str, list[float]], float]:
+    """Accuracy of every search on every part, and mean seconds of learning."""
     found: dict[str, list[float]] = {how: [] for how in SEARCHES}
     seconds = 0.0
-    for fold in range(n_folds):
-        mine = images.letters.folds == fold
-        train, test = (mine, ~mine) if size == "small" else (~mine, mine)
+    for train, test in parts:
         tagger, spent = timed(lambda t=train: learn(images.part(t), size, **options))
-        seconds += spent
+        seconds += spent / len(parts)
         for how, search in SEARCHES.items():
             score = searched(tagger, *search).score_matrix(*images.part(test))
             found[how].append(100.0 * score)
-    plain = not options
-    for how, scores in found.items():
-        target = TARGETS.get((size, how)) if plain else None
-        _tell(f"{size}: {name}, {how}", scores, target, seconds / n_folds)
-        table.setdefault(name, {})[f"{size}, {how}"] = f"{np.mean(scores):.1f}"
+    return found, seconds
 
 
 def _tell(
@@ -137,43 +139,25 @@ def _tell(
     scores: Sequence[float],
     target: Target = None,
     seconds: float | None = None,
-    **details: Any,
 ) -> None:
     mean, spread = mean_and_error(scores)
-    emit(
-        "handwriting",
-        what,
-        mean,
-        "letters, %",
-        target,
-        spread=spread,
-        folds=len(scores),
-        train_cpu_seconds=seconds,
-        **details,
-    )
+    told = {"spread": spread, "folds": len(scores), "train_cpu_seconds": seconds}
+    emit("handwriting", what, mean, "letters, %", target, **told)
 
 
-def _disjoint(images: Images, table: dict[str, dict[str, str]], quick: bool) -> None:
+def _disjoint(images: Images, quick: bool) -> None:
     """No word of the test is in training: what history is worth on new words."""
     spelled = np.array([word.hex() for word in images.letters.spelled()])
     names = np.random.default_rng(0).permutation(np.unique(spelled))
     groups = np.array_split(names, WORD_GROUPS)[: 1 if quick else None]
+    tests = [np.isin(spelled, group) for group in groups]
     for order in (0, 1, 2, 3, 6):
-        found: dict[str, list[float]] = {how: [] for how in SEARCHES}
-        for group in groups:
-            test = np.isin(spelled, group)
-            options: dict[str, Any] = {"templates": history(order)}
-            if not order:
-                options = {"roll_in": "none"}
-            tagger = learn(images.part(~test), "large", **options)
-            for how, search in SEARCHES.items():
-                score = searched(tagger, *search).score_matrix(*images.part(test))
-                found[how].append(100.0 * score)
-        name = f"disjoint words, {order} letters of history"
+        options = {"templates": history(order)} if order else {"roll_in": "none"}
+        parts = [(~test, test) for test in tests]
+        found, _ = _learned(images, parts, "large", options)
         for how, scores in found.items():
             if order or how == "greedy":
-                _tell(f"{name}, {how}", scores, words=len(names))
-                table.setdefault(name, {})[f"large, {how}"] = f"{np.mean(scores):.1f}"
+                _tell(f"disjoint words, {order} letters of history, {how}", scores)
 
 
 class _Word:
@@ -194,42 +178,32 @@ def words_of(part: tuple[Any, np.ndarray, np.ndarray]) -> list[_Word]:
         for a, b in zip(X.indptr, X.indptr[1:], strict=False)
     ]
     names = [f"{label:02d}" for label in y]
-    bounds = itertools.pairwise(edges)
+    bounds = pairwise(edges)
     return [_Word(rows[a:b], names[a:b]) for a, b in bounds]
 
 
-def _peers(
-    name: str, images: Images, table: dict[str, dict[str, str]], quick: bool
-) -> None:
+def _peers(images: Images, quick: bool) -> None:
     def same(rows: Any) -> Any:
         return rows
 
     tools: dict[str, Callable[..., peers.Run]] = {
-        f"crfsuite L-BFGS, {name}": lambda a, b: peers.crfsuite(a, b, same),
-        f"VW search, {name}, 3 letters": lambda a, b: peers.vowpal_wabbit(
-            a, b, same, bits=22, passes=12
+        "crfsuite L-BFGS": partial(peers.crfsuite, attributes=same),
+        "VW search, 3 letters": partial(
+            peers.vowpal_wabbit, attributes=same, bits=22, passes=12
         ),
     }
-    for tool, call in tools.items():
-        for size in ("small", "large"):
-            scores, seconds = [], 0.0
-            for fold in range(1 if quick else PEER_FOLDS[size]):
-                mine = images.letters.folds == fold
-                train, test = (mine, ~mine) if size == "small" else (~mine, mine)
-                learned, judged = (words_of(images.part(w)) for w in (train, test))
-                rng = np.random.default_rng(0)  # words come sorted, which harms VW
-                order = rng.permutation(len(learned))
-                try:
-                    one = call([learned[i] for i in order], judged)
-                except ImportError:
-                    return
-                right = sum(
-                    a == b
-                    for word, labels in zip(judged, one.labels, strict=True)
-                    for a, b in zip(word.labels, labels, strict=True)
-                )
-                scores.append(100.0 * right / sum(map(len, judged)))
-                seconds += one.train_seconds
-            _tell(f"{size}: {tool}", scores, None, seconds / len(scores))
-            how = "greedy" if tool.startswith("VW") else "beam 10"  # Viterbi: exact
-            table.setdefault(tool, {})[f"{size}, {how}"] = f"{np.mean(scores):.1f}"
+    for (tool, call), size in product(tools.items(), ("small", "large")):
+        scores, seconds = [], []
+        for fold in range(1 if quick else PEER_FOLDS[size]):
+            parts = images.split(fold, size)
+            learned, judged = (words_of(images.part(part)) for part in parts)
+            # words come sorted, which harms VW
+            order = np.random.default_rng(0).permutation(len(learned))
+            try:
+                one = call([learned[i] for i in order], judged)
+            except ImportError:
+                return
+            scores.append(accuracy([word.labels for word in judged], one.labels))
+            seconds.append(one.train_seconds)
+        name = f"{size}: {tool}, pairs of pixels"
+        _tell(name, scores, None, float(np.mean(seconds)))

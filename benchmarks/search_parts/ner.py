@@ -5,65 +5,41 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from harness import emit
+from harness import emit_mean
 
 from argmetric.search import Tagger, default_templates
 from search_parts import peers
-from search_parts.data import Corpus, gold_of, spanish, strict_f1, timed
-from search_parts.rows import LEFT, Row, peer_rows, roll_in_rows, scores_of, warm_up
+from search_parts.data import Corpus, gold_of, spanish, strict_f1
+from search_parts.rows import (
+    Row,
+    direction_rows,
+    learn,
+    peer_rows,
+    roll_in_rows,
+    scores_of,
+    warm_up,
+)
 
 SMALL, BLOCKS = 300, 5
 
 
 def run(*, quick: bool) -> None:
-    """Measure, and return the tables."""
     corpus = spanish()
     if quick:
         corpus = replace(corpus, train=corpus.train[:1500], test=corpus.test[:100])
     seeds = range(1 if quick else 3)
     warm_up("ner", corpus.train)
     _small(corpus, 1 if quick else BLOCKS)
-    _plain(corpus, seeds)
-    _memory(corpus, seeds)
-    roll_in_rows("ner", "ner", corpus, seeds, memory="none")
-    peer_rows("ner", "ner", corpus)
-
-
-def _plain(corpus: Corpus, seeds: range) -> None:
-    taggers, total = [], 0.0
-    for seed in seeds:
-        tagger, spent = timed(
-            lambda s=seed: Tagger("ner", memory="none", random_state=s).fit(
-                corpus.train
-            )
-        )
-        taggers.append(tagger)
-        total += spent / len(seeds)
-    test = corpus.test
-    table = (
-        ("from the left, greedy", 1, LEFT, total / 2, None),
-        ("from the left, beam 5", 5, LEFT, total / 2, (">=", 81.0)),
-        ("two directions", 5, slice(None), total, None),
-    )
-    for name, beam, sides, spent, target in table:
-        scores = scores_of(taggers, test, beam=beam, sides=sides)
-        Row(name, scores, spent).tell("ner", target)
-
-
-def _memory(corpus: Corpus, seeds: range) -> None:
+    taggers, both = learn("ner", corpus, seeds, memory="none")
+    targets = (">=", 81.0), None
+    direction_rows("ner", taggers, corpus.test, (both / 2, both), targets)
     for memory, target in (("past", None), ("both", (">=", 82.0))):
-        taggers, total = [], 0.0
-        for seed in seeds if memory == "both" else seeds[:1]:
-            tagger, spent = timed(
-                lambda s=seed, m=memory: Tagger("ner", memory=m, random_state=s).fit(
-                    corpus.train
-                )
-            )
-            taggers.append(tagger)
-            total += spent
-        name = f"two directions, memory {memory}"
+        some = seeds if memory == "both" else seeds[:1]
+        taggers, spent = learn("ner", corpus, some, memory=memory)
         scores = scores_of(taggers, corpus.test)
-        Row(name, scores, total / len(taggers)).tell("ner", target, aim=83.5)
+        Row(f"two directions, memory {memory}", scores, spent).tell("ner", target)
+    roll_in_rows("ner", corpus, seeds, memory="none")
+    peer_rows("ner", corpus)
 
 
 def _small(corpus: Corpus, n_blocks: int) -> None:
@@ -92,12 +68,6 @@ def _small(corpus: Corpus, n_blocks: int) -> None:
     )
     for name in ("from the left, beam 5", "two directions, memory both"):
         gains = np.subtract(found[name], found[best])
-        emit(
-            "ner",
-            f"{SMALL} sentences: lead of {name} over {best}",
-            float(gains.mean()),
-            "F1, %",
-            (">=", 0.0),
-            blocks_won=int((gains > 0).sum()),
-            gains=gains.tolist(),
-        )
+        what = f"{SMALL} sentences: lead of {name} over {best}"
+        won = int((gains > 0).sum())
+        emit_mean("ner", what, gains, "F1, %", (">=", 0.0), blocks_won=won)

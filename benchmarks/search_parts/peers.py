@@ -84,6 +84,23 @@ def _shifted(values: list[str | None], offset: int) -> list[str | None]:
     return [*values[offset:], *after]
 
 
+def train_crf(
+    sentences: Sequence[Any],
+    path: Path,
+    attributes: Attributes = standard_features,
+    algorithm: str = "lbfgs",
+) -> None:
+    """Train a model of crfsuite into a file; features are made here."""
+    import pycrfsuite
+
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
+    for sentence in sentences:
+        trainer.append(attributes(sentence.columns), sentence.labels)
+    options = LBFGS if algorithm == "lbfgs" else PERCEPTRON
+    trainer.set_params(options | {"feature.possible_transitions": True})
+    trainer.train(str(path))
+
+
 def crfsuite(
     train: Sequence[Any],
     test: Sequence[Any],
@@ -93,20 +110,11 @@ def crfsuite(
     """L-BFGS or averaged perceptron; features are within the times."""
     import pycrfsuite
 
-    options = LBFGS if algorithm == "lbfgs" else PERCEPTRON
     with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/model"
-
-        def learn() -> None:
-            trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
-            for sentence in train:
-                trainer.append(attributes(sentence.columns), sentence.labels)
-            trainer.set_params(options | {"feature.possible_transitions": True})
-            trainer.train(path)
-
-        _, train_seconds = timed(learn)
+        path = Path(folder) / "model"
+        _, train_seconds = timed(lambda: train_crf(train, path, attributes, algorithm))
         tagger = pycrfsuite.Tagger()
-        tagger.open(path)
+        tagger.open(str(path))
         labels, tag_seconds = timed(
             lambda: [tagger.tag(attributes(s.columns)) for s in test]
         )
@@ -165,8 +173,3 @@ def _write(
 def _vw(folder: Path, *arguments: str) -> None:
     command = [sys.executable, "-m", "vowpalwabbit", "--quiet", *arguments]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-
-
-def usual(columns: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The attributes that people give a CRF."""
-    return standard_features(columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from harness import Target, emit
 from argmetric.search import Tagger, default_templates
 from argmetric.search.tagging._recipes import DEFAULTS
 from search_parts import peers
-from search_parts.data import Corpus, gold_of, mean_and_error, strict_f1
+from search_parts.data import Corpus, gold_of, mean_and_error, strict_f1, timed
 
 ROLL_INS = ("mixed", "own", "gold", "none")
 
@@ -64,6 +64,34 @@ def warm_up(task: str, train: Sequence[Any]) -> None:
     tagger.predict(train[:20])
 
 
+def learn(
+    task: str, corpus: Corpus, seeds: Iterable[int], **options: Any
+) -> tuple[list[Tagger], float]:
+    """A tagger for each seed, and the mean CPU seconds of training."""
+    runs = [
+        timed(lambda s=seed: Tagger(task, random_state=s, **options).fit(corpus.train))
+        for seed in seeds
+    ]
+    return [one for one, _ in runs], mean_and_error([spent for _, spent in runs])[0]
+
+
+def direction_rows(
+    task: str,
+    taggers: Sequence[Tagger],
+    test: Sequence[Any],
+    seconds: tuple[float, float],
+    targets: tuple[Target, Target],
+) -> None:
+    """Policies from the left, and of two directions; times and targets of both."""
+    for name, beam, sides, spent, target in (
+        ("from the left, greedy", 1, LEFT, seconds[0], None),
+        ("from the left, beam 5", 5, LEFT, seconds[0], targets[0]),
+        ("two directions", 5, slice(None), seconds[1], targets[1]),
+    ):
+        scores = scores_of(taggers, test, beam=beam, sides=sides)
+        Row(name, scores, spent).tell(task, target)
+
+
 def scores_of(
     taggers: Sequence[Tagger], test: Sequence[Any], **changes: Any
 ) -> tuple[float, ...]:
@@ -73,26 +101,20 @@ def scores_of(
     )
 
 
-def roll_in_rows(
-    section: str, task: str, corpus: Corpus, seeds: range, **options: Any
-) -> None:
+def roll_in_rows(task: str, corpus: Corpus, seeds: range, **options: Any) -> None:
     """The same policy learned from other histories; greedy and with the beam."""
     usual = DEFAULTS[task].roll_in  # has its rows already
     for roll_in in (x for x in ROLL_INS if x != usual):
-        taggers = [
-            Tagger(
-                task, direction="left", roll_in=roll_in, random_state=seed, **options
-            ).fit(corpus.train)
-            for seed in seeds
-        ]
+        how = {"direction": "left", "roll_in": roll_in, **options}
+        taggers, _ = learn(task, corpus, seeds, **how)
         for beam in (1, 5):
             how = "greedy" if beam == 1 else f"beam {beam}"
             name = f"from the left, {how}, roll-in {roll_in}"
             scores = scores_of(taggers, corpus.test, beam=beam)
-            Row(name, scores).tell(section)
+            Row(name, scores).tell(task)
 
 
-def peer_rows(section: str, task: str, corpus: Corpus) -> None:
+def peer_rows(task: str, corpus: Corpus) -> None:
     """crfsuite and Vowpal Wabbit on our templates."""
     same = peers.TemplateAttributes(default_templates(task))
     train, test = corpus.train, corpus.test
@@ -105,7 +127,7 @@ def peer_rows(section: str, task: str, corpus: Corpus) -> None:
         try:
             run = call(train, test, same)
         except ImportError as error:
-            emit(section, f"{name}: {error.name} is not installed", None, "F1, %")
+            emit(task, f"{name}: {error.name} is not installed", None, "F1, %")
             continue
         score = strict_f1(gold, run.labels)
-        Row(name, (score,), run.train_seconds).tell(section)
+        Row(name, (score,), run.train_seconds).tell(task)

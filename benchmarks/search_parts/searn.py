@@ -33,10 +33,18 @@ from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._sequences import PreparedInputs
 from argmetric.search._searn._spans import prepare_spans
 from search_parts import peers
-from search_parts.data import chunks, gold_of, letters, spanish, strict_f1, timed
+from search_parts.data import (
+    Labels,
+    accuracy,
+    chunks,
+    gold_of,
+    letters,
+    spanish,
+    strict_f1,
+    timed,
+)
 from search_parts.handwriting import Images, learn, words_of
 
-Labels = Sequence[Sequence[Any]]
 BEAM = 10  # the paper's
 BETA = 0.3
 STACK_FOLDS = 5
@@ -238,16 +246,6 @@ def kernel(problem: Problem, seed: int, C: float, **options: Any) -> Recorded:
     return searn.fit(problem.seen, problem.Y)
 
 
-def accuracy(gold: Labels, found: Labels) -> float:
-    """Share of labels that are right, in percent."""
-    right = [
-        a == b
-        for pair in zip(gold, found, strict=True)
-        for a, b in zip(*pair, strict=True)
-    ]
-    return 100.0 * float(np.mean(right))
-
-
 def chunk_f1(gold: Labels, found: Labels) -> float:
     return strict_f1([list(y) for y in gold], [list(y) for y in found])
 
@@ -284,9 +282,8 @@ def handwriting(
     """
     data = letters()
     data = data.choose(np.arange(len(data.lengths)) % step == 0)
-    mine = data.folds == fold
-    parts = (mine, ~mine) if size == "small" else (~mine, mine)
     images = Images(csr_matrix(data.pixels, dtype=np.float32), data)
+    parts = images.split(fold, size)
     X, Y = [], []
     for part in parts:
         rows, labels, lengths = images.part(part)

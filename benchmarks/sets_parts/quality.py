@@ -30,12 +30,15 @@ def over(chosen: frozenset[Any], answers: Sets) -> float:
     return float(np.mean([f1(chosen, one) for one in answers]))
 
 
+def voted(answers: Sets, least: int) -> frozenset[Any]:
+    """Items that so many of the answers have."""
+    items = union(answers)
+    return frozenset(x for x in items if sum(x in one for one in answers) >= least)
+
+
 def votes(answers: Sets) -> frozenset[Any]:
     """Items of half of the answers or more."""
-    items = frozenset().union(*answers)
-    return frozenset(
-        x for x in items if 2 * sum(x in one for one in answers) >= len(answers)
-    )
+    return voted(answers, (len(answers) + 1) // 2)
 
 
 def best_sample(answers: Sets) -> frozenset[Any]:

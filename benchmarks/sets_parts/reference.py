@@ -13,19 +13,13 @@ from harness import emit, text_table
 
 import argmetric as am
 from sets_parts import models
-from sets_parts.quality import Sets, f1
+from sets_parts.quality import Sets, f1, voted
 
 K = 10
 REFERENCES = (50, 200)
 BATCH = 300
 DRAWS = 40
 QUESTIONS = 1_500  # of a pool
-
-
-def voted(answers: Sets, least: int) -> frozenset[Any]:
-    """Items that so many of the answers have."""
-    items = frozenset().union(*answers)
-    return frozenset(x for x in items if sum(x in one for one in answers) >= least)
 
 
 def _scores(answers: list[Sets], truth: Sets, least: int) -> list[float]:

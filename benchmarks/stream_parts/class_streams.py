@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from harness import data_file
+from search_parts.data import letters
 from tabular import load
 
 from argmetric.metrics import get_class_metric
@@ -34,11 +35,7 @@ def _table(name: str, *, shuffled: bool) -> Rows:
 
 
 def _letters() -> Rows:
-    with np.load(
-        data_file("ocr/letters.npz", "http://ai.stanford.edu/~btaskar/ocr/")
-    ) as z:
-        pixels, y = np.unpackbits(z["X"], axis=1)[:, :128], z["y"]
-    return _standard(pixels, y, WORDS)
+    return _standard(letters().pixels, letters().labels, WORDS)
 
 
 def _words(name: str, column: int, encoding: str = "utf-8") -> Rows:

@@ -1,4 +1,4 @@
-"""Sentences that cover the most within a budget: greedily, by beam, by an ILP.
+"""Sentences that cover the most within a budget: by beam, by an ILP.
 
 Choose sentences x with Σ words·x ≤ budget and the largest Σ_c weight_c · min(cap_c,
 Σ_s counts_cs x_s). With bigrams as things, caps of 1 and document frequencies as
@@ -32,24 +32,6 @@ class Coverage:
         return held
 
 
-def greedy(problem: Coverage) -> list[int]:
-    """The largest gain per word that still fits, again and again."""
-    chosen: list[int] = []
-    covered = np.zeros(problem.counts.shape[0], dtype=np.int64)
-    left = problem.budget
-    while True:
-        gains = problem.values(covered[:, None] + problem.counts)
-        gains = (gains - problem.values(covered[:, None])) / problem.words
-        gains[chosen] = 0.0
-        gains[problem.words > left] = 0.0
-        best = int(np.argmax(gains, keepdims=True)[0]) if gains.size else 0
-        if not gains.size or gains[best] <= 0.0:
-            return chosen
-        chosen.append(best)
-        covered += problem.counts[:, best]
-        left -= int(problem.words[best])
-
-
 def beam(problem: Coverage, width: int) -> list[int]:
     """The best set found when the `width` best sets of every size are grown."""
     n = problem.words.size
@@ -74,14 +56,14 @@ def beam(problem: Coverage, width: int) -> list[int]:
             best, top = sets[0], float(values[order[0]])
 
 
-def ilp(problem: Coverage) -> tuple[list[int], float, bool]:
-    """The optimum by scipy's `milp`; its relative gap, and whether time ran out."""
+def ilp(problem: Coverage) -> list[int]:
+    """The optimum by scipy's `milp`, or what it has when its time is over."""
     from scipy import sparse
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     m, n = problem.counts.shape
     if m == 0:
-        return [], 0.0, False
+        return []
     held = sparse.hstack([sparse.csr_array(problem.counts), -sparse.eye_array(m)])
     length = sparse.csr_array(np.r_[problem.words, np.zeros(m)][None])
     found = milp(
@@ -94,7 +76,5 @@ def ilp(problem: Coverage) -> tuple[list[int], float, bool]:
         ],
         options={"time_limit": TIME_LIMIT, "mip_rel_gap": GAP},
     )
-    if found.x is None:
-        return greedy(problem), float("inf"), True
-    chosen = [int(i) for i in np.flatnonzero(found.x[:n] > 0.5)]
-    return chosen, float(found.mip_gap), found.status == 1
+    assert found.x is not None, found.message  # no sentence at all is feasible
+    return [int(i) for i in np.flatnonzero(found.x[:n] > 0.5)]

@@ -19,10 +19,8 @@ RESAMPLES = 10_000
 
 def recalls(references: Sequence[Sequence[str]], texts: Sequence[str]) -> np.ndarray:
     """Mean and maximum over references, a row a cluster."""
-    rows = []
-    for own, text in zip(references, texts, strict=True):
-        rows.append(rouge_recall(text, own))
-    return 100.0 * np.array(rows)
+    pairs = zip(references, texts, strict=True)
+    return 100.0 * np.array([rouge_recall(text, own) for own, text in pairs])
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:

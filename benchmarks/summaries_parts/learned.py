@@ -32,24 +32,24 @@ def name_of(mode: str, policy: str) -> str:
 
 
 KINDS = {name_of(*kind): kind for kind in itertools.product(MODES, POLICIES)}
-ORACLES = {"oracle, compressed": None, f"oracle, {VINE}": "vine"}
+ORACLE = f"oracle, {VINE}"
 
 
 def learned(name: str, *, quick: bool) -> dict[str, System]:
     """All systems by name."""
     _warm_up(name, quick=quick)
-    return {what: system(name, what, quick=quick) for what in (*KINDS, *ORACLES)}
+    return {what: system(name, what, quick=quick) for what in (*KINDS, ORACLE)}
 
 
 @cache
 def system(name: str, what: str, *, quick: bool) -> System:
     """One of the systems on a set."""
-    if what in ORACLES:
-        return _oracle(name, what, quick=quick)
+    if what == ORACLE:
+        return _oracle(name, quick=quick)
     return _system(name, *KINDS[what], quick=quick)
 
 
-def summarizer(mode: str, policy: str | None, *, quick: bool) -> Summarizer:
+def summarizer(mode: str, policy: str, *, quick: bool) -> Summarizer:
     own = parser(quick=quick) if mode == "compressed" else None
     few = {"iterations": 1, "oracle_beam": 2} if quick and policy == "vine" else {}
     return Summarizer(mode=mode, policy=policy, parser=own, **few)
@@ -76,7 +76,7 @@ def _system(name: str, mode: str, policy: str, *, quick: bool) -> System:
         predicting.append(seconds / len(test))
         found.update(zip(test.tolist(), summaries, strict=True))
     ordered = [found[i] for i in own.judged.tolist()]
-    texts = [[summary.text for summary in ordered]]
+    texts = [summary.text for summary in ordered]
     _check(own.words, ordered)
     details: dict[str, Any] = {"cpu_ms_per_summary": 1e3 * float(np.mean(predicting))}
     if learns:
@@ -84,19 +84,18 @@ def _system(name: str, mode: str, policy: str, *, quick: bool) -> System:
     return System(name_of(mode, policy), own, texts, details)
 
 
-def _oracle(name: str, what: str, *, quick: bool) -> System:
+def _oracle(name: str, *, quick: bool) -> System:
     """Compressed summaries that know the references: what there is to reach."""
-    policy = ORACLES[what]
     own = clusters(name, quick=quick)
     judged = own.take(own.judged)
-    model = summarizer("compressed", policy, quick=quick)
+    model = summarizer("compressed", "vine", quick=quick)
     summaries, seconds = timed(
         lambda: model.oracle(judged.documents, judged.references, words=own.words)
     )
     _check(own.words, summaries)
     details: dict[str, Any] = {"cpu_ms_per_summary": 1e3 * seconds / len(judged)}
     texts = [summary.text for summary in summaries]
-    return System(what, own, [texts], details)
+    return System(ORACLE, own, texts, details)
 
 
 def _check(budget: int, summaries: Sequence[Summary]) -> None:

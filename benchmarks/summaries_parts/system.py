@@ -15,44 +15,39 @@ from summaries_parts.judge import interval, recalls
 
 @dataclass(frozen=True)
 class System:
-    """Texts of all judged clusters, once for each seed or draw."""
+    """Texts of all judged clusters."""
 
     name: str
     clusters: Clusters
-    texts: list[list[str]]
+    texts: list[str]
     details: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> np.ndarray:
-        """Scores [seed, cluster, mean or maximum over references]."""
+        """Scores [cluster, mean or maximum over references]."""
         references = [self.clusters.references[i] for i in self.clusters.judged]
-        return np.array([recalls(references, texts) for texts in self.texts])
+        return recalls(references, self.texts)
 
-    @cached_property
+    @property
     def scores(self) -> np.ndarray:
-        """Of every cluster: the mean over references and seeds."""
-        means: np.ndarray = self.runs[:, :, 0].mean(axis=0)
-        return means
+        """Of every cluster: the mean over references."""
+        return self.runs[:, 0]
 
     @property
     def mean(self) -> float:
         return float(self.scores.mean())
 
-    @property
-    def words(self) -> np.ndarray:
-        """White-space words of all texts."""
-        return np.array([[len(text.split()) for text in own] for own in self.texts])
-
     def tell(self) -> None:
+        words = [len(text.split()) for text in self.texts]
         emit(
             self.clusters.name,
             self.name,
             self.mean,
             "R-2 recall, %",
             interval_95=interval(self.scores),
-            best_reference=float(self.runs[:, :, 1].mean()),
-            words=float(self.words.mean()),
-            most_words=int(self.words.max()),
+            best_reference=float(self.runs[:, 1].mean()),
+            words=float(np.mean(words)),
+            most_words=max(words),
             clusters=self.scores.size,
             **self.details,
         )
