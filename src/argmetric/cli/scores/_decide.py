@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._lines import Answer, verb
-from argmetric.cli.scores._rows import LIMITS
 from argmetric.scale import files
 
 _NO_REFERENCE = (
@@ -28,13 +27,13 @@ _NO_REFERENCE = (
 )
 
 
-@verb(
+@lines.verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
     "mean missed amount cost_fp rule max_positives max_per_class min_positives per_row "
     "min_precision min_recall confidence coverage output output_format new_decisions "
     f"by_group report json jobs {pieces.GROUPED} resume"
 )
-def decide(o: Arguments, source: io.Input) -> Answer:
+def decide(o: Arguments, source: io.Input) -> lines.Answer:
     """Choose the labels that maximise the expected metric, and add them as a column.
 
     The rows are written in the same order, with a column of 0 and 1 added. A summary
@@ -111,17 +110,17 @@ def decide(o: Arguments, source: io.Input) -> Answer:
             facts += own
         facts = [("rule", text), *facts, *lines.promise_lines(rule)]
     n_positives = None if rows.way == "classes" else int(chosen.sum())
-    values = {"n_positives": n_positives, "output": out.target, **gap}
-    results = {"decision": decision, "rule": rule, **results}
+    values = {"decision": decision, "rule": rule, **results, "n_positives": n_positives}
+    values |= {"output": out.target, **gap}
     facts += lines.actual_lines(results["actual"])
-    return Answer(rows, results, facts, notes, values, beside_rows=True)
+    return lines.Answer(rows, values, facts, notes, beside_rows=True)
 
 
 def _limits(o: Arguments, rows: TableRows) -> dict[str, Any]:
     """Return the limits that were given, as `decide` takes them."""
     limits: dict[str, Any] = o.with_value("min_recall", "prior")
     if rows.way != "classes":  # the others are refused
-        return limits | o.with_value(*LIMITS.split(), "confidence", "per_row")
+        return limits | o.with_value(*io.LIMITS.split(), "confidence", "per_row")
     if o.max_per_class is not None:
         limits["max_per_class"] = counts_by_class(o.max_per_class, rows.classes)
     return limits
@@ -162,7 +161,7 @@ def _review_parts(rows: TableRows, rule: Any) -> tuple[AnyArray, dict[str, _Part
 
 def _review(
     o: Arguments, rows: TableRows, rule: Any, out: io.RowsOut, name: str
-) -> Answer:
+) -> lines.Answer:
     """Write beside each row what to do: accept, ask or reject, or a class or ask."""
     labels, parts = _review_parts(rows, rule)
     out.write(rows.table, {name: labels}, rows.columns.values())
@@ -176,9 +175,9 @@ def _review(
             hits = int(right[mask].sum())
             facts.append((f"{key}, right", part_text(hits, counts[key])))
     rows.metric = None
-    values: dict[str, Any] = {key.replace(" ", "_"): n for key, n in counts.items()}
+    values = {"rule": rule, **{key.replace(" ", "_"): n for key, n in counts.items()}}
     values["output"] = out.target
-    return Answer(rows, {"rule": rule}, facts, rows.notes, values, beside_rows=True)
+    return lines.Answer(rows, values, facts, rows.notes, beside_rows=True)
 
 
 def _read(o: Arguments, source: io.Input, *also: type) -> tuple[TableRows, Any]:
@@ -260,9 +259,10 @@ def _forecast_and_score(
     return {**results, "cuts": cuts}, [*notes, *rows.notes]
 
 
-def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
+def _decide_pieces(o: Arguments, source: io.Input) -> lines.Answer:
     """Decide about all rows of many files, and write a folder of the same files."""
-    if o.output in (None, "-") or pieces.names_a_file(o.output):
+    ending = os.path.splitext(o.output or "-")[1]
+    if o.output in (None, "-") or ending in (".csv", ".tsv", ".jsonl", ".parquet"):
         raise UsageError(
             f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"
@@ -283,20 +283,20 @@ def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
     own = dict(lines.lines_of(found), plan=found.plan)
     facts = [("files", _report.count(found.n_files)), *own.items()]
     notes = [*found.notes, *(f"left out: {file}" for file in found.skipped)]
-    values = {"output": found.output}
-    return Answer(rows, {"decision": found}, facts, notes, values, beside_rows=True)
+    values = {"decision": found, "output": found.output}
+    return lines.Answer(rows, values, facts, notes, beside_rows=True)
 
 
 # ------------------------------------------------------------------------ forecast
 
 
-@verb(
+@lines.verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
     "mean missed amount cost_fp rule decision_column threshold coverage known "
     f"overdispersion fail_under fail_on report json jobs {pieces.GROUPED}",
     exclusive="decision_column threshold rule",
 )
-def forecast(o: Arguments, source: io.Input) -> Answer:
+def forecast(o: Arguments, source: io.Input) -> lines.Answer:
     """Forecast the score of a decision before its labels are known.
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
@@ -349,8 +349,8 @@ def forecast(o: Arguments, source: io.Input) -> Answer:
         score = result.interval[0 if rows.metric.greater_is_better else 1]
         called = "the worse end of the interval"
     judged = score, f"{called} of the forecast"
-    values = {"source": where, "known": n_known}
-    return Answer(rows, results, facts, notes, values, judged=judged)
+    results |= {"source": where, "known": n_known}
+    return lines.Answer(rows, results, facts, notes, judged=judged)
 
 
 def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any]:
@@ -379,12 +379,12 @@ def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any
 # ------------------------------------------------------------------------ evaluate
 
 
-@verb(
+@lines.verb(
     f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} missed amount cost_fp "
     f"decision_column score threshold fail_under json {pieces.GROUPED}",
     exclusive="threshold decision_column",
 )
-def evaluate(o: Arguments, source: io.Input) -> Answer:
+def evaluate(o: Arguments, source: io.Input) -> lines.Answer:
     """Score decisions, or one threshold, against the true labels.
 
     The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
@@ -443,6 +443,7 @@ def evaluate(o: Arguments, source: io.Input) -> Answer:
     facts = [*rule, ("score", _report.number(total)), *lines.lines_of(score, "score")]
     if empty:
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
-    values = {"threshold": o.threshold, "groups_without_positives": empty}
+    values = {"actual": score, "threshold": o.threshold}
+    values["groups_without_positives"] = empty
     judged = total, rows.metric.name
-    return Answer(rows, {"actual": score}, facts, notes, values, judged=judged)
+    return lines.Answer(rows, values, facts, notes, judged=judged)

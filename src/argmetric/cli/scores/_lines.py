@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
@@ -76,17 +76,16 @@ def forecast_facts(forecast: Any, *but: str) -> Facts:
 
 
 class Answer(NamedTuple):
-    """Answer of a verb on rows: results by their keys in JSON, and lines for people.
+    """Answer of a verb on rows: results and values by their keys in JSON, and lines.
 
-    `values` are further keys of JSON. With `beside_rows` the lines go to standard
-    error. `judged` is the score that --fail-under judges, and what it is called.
+    With `beside_rows` the lines go to standard error. `judged` is the score that
+    --fail-under judges, and what it is called.
     """
 
     rows: TableRows
-    results: dict[str, Any]
+    values: dict[str, Any]
     facts: Facts
     notes: Iterable[str] = ()
-    values: Mapping[str, Any] = {}
     beside_rows: bool = False
     judged: tuple[float, str] | None = None
 
@@ -117,8 +116,7 @@ def verb(
             rows = found.rows
             values = {
                 **rows.description(),
-                **{key: _plain(one) for key, one in found.results.items()},
-                **found.values,
+                **{key: _plain(one) for key, one in found.values.items()},
                 "notes": [*dict.fromkeys(found.notes)],
                 "labels": rows.names if rows.way == "wide" else None,
             }
@@ -135,8 +133,8 @@ def verb(
     return make
 
 
-def _plain(result: Result | list[Any] | None) -> object:
-    return result if result is None or isinstance(result, list) else result.to_dict()
+def _plain(value: Any) -> object:
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 def actual_lines(score: SupportsFloat | None) -> Facts:

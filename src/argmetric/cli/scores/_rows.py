@@ -171,9 +171,8 @@ def find(
     defaults = DEFAULTS[role] + (files.LOGIT_NAMES if logits else ())
     used: Any = list(taken)
     usual = files.default_columns(table, defaults, taken=used)
-    for stem in (
-        () if usual or name is not None or role != "score" else files.SCORE_NAMES
-    ):
+    looks = role == "score" and name is None and not usual
+    for stem in files.SCORE_NAMES if looks else ():
         alike = [name for name in table.names if name.lower().startswith(f"{stem}_")]
         if len(alike) > 1:  # such as p_0, p_1, p_2
             raise files.DataError(
