@@ -267,18 +267,12 @@ def _decide_pieces(o: Arguments, source: io.Input) -> lines.Answer:
             f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"
         )
-    metric, average = layout.metric_of(o, "one")
-    found_map = None
-    if io.is_saved(o.reference):
-        found_map = io.load_saved(o.reference, "map")
-    elif o.reference is not None:
-        found_map = layout.fit_reference(o, *layout.read_reference(o, "")).calibrator
-    rule = None if o.rule is None else io.load_rule(o.rule)
-    how: Any = {"reference": found_map, "decision_column": o.new_decisions}
-    how |= {"rule": rule}
-    rows, found, _ = pieces.answer_in_pieces(
-        "decide", o, source, metric, average, **how
-    )
+    layout.metric_of(o, "one")  # wrong usage comes before the files
+    labelled = TableRows(None, "one", None, used={"score": ""}, logits=bool(o.logits))
+    labelled.recalibrate(o)
+    how: Any = {"reference": labelled.calibrator, "decision_column": o.new_decisions}
+    how |= {"rule": None if o.rule is None else io.load_rule(o.rule)}
+    rows, found, _ = pieces.answer_in_pieces("decide", o, source, **how)
     rows.metric = found.metric
     own = dict(lines.lines_of(found), plan=found.plan)
     facts = [("files", _report.count(found.n_files)), *own.items()]
@@ -319,13 +313,11 @@ def forecast(o: Arguments, source: io.Input) -> lines.Answer:
     results: dict[str, Any] = {"actual": None, "calibrator": None}
     n_known = None
     if pieces.works_in_pieces("forecast", o, source):
-        metric, average = layout.metric_of(o, "one")
-        used = "score decision_column"
         rows, result, notes = pieces.answer_in_pieces(
-            "forecast", o, source, metric, average, named=used
+            "forecast", o, source, named="score decision_column"
         )
         named = rows.used.get("decision")
-        where = f"column {named!r}" if named else f"optimal for {metric.name}"
+        where = f"column {named!r}" if named else f"optimal for {rows.metric.name}"
         results["forecast"] = result
     else:
         rows, rule = _read(o, source, am.ParityRule)
@@ -409,13 +401,10 @@ def evaluate(o: Arguments, source: io.Input) -> lines.Answer:
     way = layout.way_of(o)
     if way == "wide" and o.labels is None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
-    metric, average = layout.metric_of(o, way)  # wrong usage comes before the file
     rule: _report.Facts = []
     empty = None
     if pieces.works_in_pieces("evaluate", o, source):
-        rows, score, notes = pieces.answer_in_pieces(
-            "evaluate", o, source, metric, average
-        )
+        rows, score, notes = pieces.answer_in_pieces("evaluate", o, source)
         total = float(score)
     else:
         behind: Any = "none" if o.score is None else "probabilities"

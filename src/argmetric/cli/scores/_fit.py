@@ -251,9 +251,8 @@ def _tune_in_pieces(
     o: Arguments, source: io.Input, metrics: list[Any], how: dict[str, Any]
 ) -> tuple[layout.TableRows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
-    tune_one = partial(pieces.answer_in_pieces, "tune", o, source)
-    how["named"] = "score label"
-    found = [tune_one(one, None, **how) for one in metrics]
+    tune_one = partial(pieces.answer_in_pieces, "tune", o, source, named="score label")
+    found = [tune_one(metric=one, **how) for one in metrics]
     rows, _, read = found[0]
     return rows, [rule for _, rule, _ in found], read
 
@@ -335,7 +334,6 @@ def calibrate(o: Arguments, source: io.Input) -> lines.Answer:
     if o.map is not None:
         io.refuse_shared_output(o.output, json=o.json)
         return _apply(o, source)
-    layout.metric_of(o, way)  # wrong usage comes before the file is read
     refuse_bad_target(o.output)
     work = _fit_in_pieces if in_pieces else _fit_whole
     rows, calibrator, check = work(o, source)
@@ -371,13 +369,13 @@ def _fit_whole(o: Arguments, source: io.Input) -> tuple[layout.TableRows, Any, A
 
 def _fit_in_pieces(o: Arguments, source: io.Input) -> tuple[layout.TableRows, Any, Any]:
     """Fit a calibrator on files of any size, and check it on as many rows as fit."""
-    used: dict[str, Any] = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")
+    used: dict[str, Any] = pieces.columns(o, source, "score", "label", logits=True)
     how = {**used, "method": o.method or DEFAULT}
     with pieces.running(o, source) as run:
         calibrator = run("calibrate", **how)
         how |= {"n_sample": None if o.group is not None else _MOST_CHECKED}
-        check = run("calibration_check", metric, average=average, **how)
+        check = run("calibration_check", metric=metric, average=average, **how)
     used |= o.only("weight", "group")
     return pieces.rows_of(source, calibrator, metric, None, **used), calibrator, check
 

@@ -173,7 +173,11 @@ class TableRows:
             self.p, p = call.p, call.reference[1]
         self.labelled = self.reference = y, p
         if self.way != "classes":
-            found = fit_reference(o, table, y, p)
+            from argmetric._calibrate.resolve import resolve_reference
+
+            known = y, Probabilities(p, self.logits)
+            with naming(table.source):
+                found = resolve_reference(known, logits=self.logits)
             self.calibrator = found.calibrator
             self.reference = None if found.rows is None else found
 
@@ -499,15 +503,6 @@ def _scores_of(
 
 
 # ---------------------------------------------------------------------------- maps
-
-
-def fit_reference(o: Arguments, table: files.Table, y: AnyArray, p: Floats) -> Any:
-    """Return the calibrator of labelled rows, with these rows."""
-    from argmetric._calibrate.resolve import resolve_reference
-
-    logits = bool(o.logits)
-    with naming(table.source):
-        return resolve_reference((y, Probabilities(p, logits)), logits=logits)
 
 
 def require_both_classes(place: str, y: AnyArray) -> None:

@@ -312,12 +312,11 @@ def save_report(rows: TableRows, o: Arguments, decision: Any, labels: object) ->
     """Write the report of a decision, or of labels that were found in another way."""
     if o.report is None:
         return
+    more = {}
     with _report.progress("reporting"):
-        if decision is not None:
-            page = _page(rows, o, decision)
-        else:
-            page = _page(rows, o, rows.decide(prior=o.prior), labels=labels)
-        save(page, o.report)
+        if decision is None:
+            decision, more = rows.decide(prior=o.prior), {"labels": labels}
+        save(_page(rows, o, decision, **more), o.report)
 
 
 def _page(rows: TableRows, o: Arguments, decision: Any, **labels: object) -> Report:

@@ -21,7 +21,7 @@ from argmetric.cli._learning import warnings_in
 from argmetric.cli._report import progress
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows
+from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows, metric_of
 from argmetric.metrics import ClassMetric, Metric
 from argmetric.scale import files
 
@@ -162,10 +162,9 @@ def running(o: Arguments, source: io.Input) -> Iterator[Any]:
         known = keywords_of(function)
         return function(**{name: values[name] for name in known if name in values})
 
-    def run(verb: str, metric: AnyMetric = None, **more: object) -> Any:
+    def run(verb: str, **more: object) -> Any:
         """Open the files and call a verb; `more` are its first arguments."""
         values = {**settings, **more}
-        values |= {} if metric is None else {"metric": metric}
         opened = call(partial(scale.open, source), values)
         return call(getattr(replace(opened, reading=_reading(o)), verb), values)
 
@@ -187,30 +186,27 @@ def rows_of(
 
 
 def answer_in_pieces(
-    verb: str,
-    o: Arguments,
-    source: io.Input,
-    metric: AnyMetric,
-    average: str | None,
-    *,
-    named: str = "",
-    **how: object,
+    verb: str, o: Arguments, source: io.Input, *, named: str = "", **how: Any
 ) -> tuple[TableRows, Any, list[str]]:
     """Return rows that were read in pieces, the answer of a verb, and notes.
 
-    `named` are the options of columns that the verb must be given.
+    `named` are the options of columns that the verb must be given. The metric is that
+    of the options, if no other is.
     """
+    average = None
+    if "metric" not in how:
+        how["metric"], average = metric_of(o, "one")
     fitting = verb in ("tune", "calibrate")
     used: Any = columns(o, source, *named.split(), logits=fitting) if named else {}
     notes = ["read in pieces"]
     with warnings_in(notes), running(o, source) as run:
-        found = run(verb, metric, average=average or "groups", **used, **how)
+        found = run(verb, average=average or "groups", **used, **how)
     roles = {"decision" if k == "decision_column" else k: x for k, x in used.items()}
     for role in ("score", "decision", "label", "group"):
         if isinstance(name := getattr(found, role, None), str):
             roles[role] = name
     roles.setdefault("group", o.group)
-    rows = rows_of(source, found, metric, average, **roles)
+    rows = rows_of(source, found, how["metric"], average, **roles)
     return rows, found, [*notes, *getattr(found, "skipped", ())]
 
 

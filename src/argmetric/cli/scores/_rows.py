@@ -268,11 +268,10 @@ def is_saved(path: str | None) -> bool:
         file.seek(0)
         text = file.read(_LARGEST_SAVED).decode("utf-8-sig", errors="replace")
     try:
-        found, end = json.JSONDecoder().raw_decode(text.lstrip())
+        found = json.loads(text)  # rows as JSON lines are several objects
     except ValueError:
         return False
-    alone = not text.lstrip()[end:].strip()  # rows as JSON lines are several objects
-    return alone and isinstance(found, dict) and not _SAVED_KEYS.isdisjoint(found)
+    return isinstance(found, dict) and not _SAVED_KEYS.isdisjoint(found)
 
 
 def load_saved(path: str, what: str) -> Any:
