@@ -405,16 +405,11 @@ def evaluate(o: Arguments, source: io.Input) -> lines.Answer:
     empty = None
     if pieces.works_in_pieces("evaluate", o, source):
         rows, score, notes = pieces.answer_in_pieces("evaluate", o, source)
-        total = float(score)
     else:
         behind: Any = "none" if o.score is None else "probabilities"
-        rows = layout.read_table_rows(
-            o,
-            source,
-            labels="required" if way != "wide" else "optional",
-            scores="numbers" if o.threshold is not None else behind,
-            judged=True,
-        )
+        behind = "numbers" if o.threshold is not None else behind
+        how: Any = {"labels": "required", "scores": behind, "judged": True}
+        rows = layout.read_table_rows(o, source, **how)
         where, labels = _decision_source(rows, None, o)
         notes = []
         if o.threshold is not None:
@@ -423,12 +418,12 @@ def evaluate(o: Arguments, source: io.Input) -> lines.Answer:
             del rows.used["score"]
         with _report.progress(f"evaluating {rows.table.n_rows:,} rows"):
             score = rows.evaluate(labels)
-            total = float(score)
             if rows.p is not None and o.threshold is None and way != "classes":
-                notes = _report.surprises(rows.forecast(labels, 0.9), total)
+                notes = _report.surprises(rows.forecast(labels, 0.9), float(score))
         if rows.groups is not None:
             with_some = np.unique(rows.groups.codes[np.asarray(rows.y) != 0])
             empty = len(rows.groups.ids) - int(with_some.size)
+    total = float(score)
     facts = [*rule, ("score", _report.number(total)), *lines.lines_of(score, "score")]
     if empty:
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
