@@ -110,36 +110,6 @@ def test_several_files_are_taken_one_after_the_other(run, answer):
     assert found["forecast"]["expected_positives"] == pytest.approx(P.sum())
 
 
-@pytest.mark.parametrize(
-    ("second", "given", "message"),
-    [
-        ("id,p\n9,x\n", ["a.csv", "b.csv"], "b.csv: column 'p', row 1: 'x' is not a "
-         "number; rows are counted from 1, without the header"),
-        ("id,q\n9,0.1\n", ["a.csv", "b.csv"], "b.csv lacks the column 'p' that a.csv "
-         "has"),
-        ("id,p,q\n9,0.1,2\n", ["a.csv", "b.csv"], "a.csv lacks the column 'q' that "
-         "b.csv has"),
-        ('{"id":1,"p":0.1}\n', ["a.csv", "b.jsonl"], "b.jsonl is jsonl, but a.csv is "
-         "csv"),
-        ('{"p":"x"}\n', ["[bc].jsonl"], "c.jsonl: column 'p' holds double, but that "
-         "of b.jsonl string"),
-        ("", ["no-*.csv"], "no file matches 'no-*.csv'"),
-        ("", ["a.csv", "d.parquet"], "d.parquet and a.csv cannot be read together: "
-         "pass files of one kind"),
-    ],
-)  # fmt: skip
-def test_files_that_do_not_go_together(run, second, given, message):
-    Path("a.csv").write_text(csv_text())
-    Path("b.csv").write_text(second)
-    Path("b.jsonl").write_text(second)
-    Path("c.jsonl").write_text('{"p": 0.25}\n')
-    Path("d.parquet").touch()
-    ended = run("decide", *given, "-o", "out.csv")
-    assert ended.code in (1, 2)
-    assert ended.err == f"argmetric: {message}\n"
-    assert not Path("out.csv").exists()
-
-
 @pytest.mark.parametrize("output", ["out.csv.gz", "out.jsonl.zst"])
 def test_a_full_disk_leaves_no_part_of_a_compressed_file(run, output, monkeypatch):
     Path("scores.csv").write_text(csv_text())

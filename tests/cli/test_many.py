@@ -82,7 +82,7 @@ def test_what_needs_all_rows_is_read_at_once_and_written_to_one_file(
 
 
 @pytest.mark.parametrize("end", ["parquet", "csv"])
-def test_a_rule_decides_many_files(run, table, tmp_path, end):
+def test_a_rule_decides_many_files(run, answer, table, tmp_path, end):
     p = table["score"].to_numpy()
     y = (np.random.default_rng(0).random(p.size) < p).astype(int)
     pq.write_table(pa.table({"score": p, "label": y}), tmp_path / "known.parquet")
@@ -91,10 +91,8 @@ def test_a_rule_decides_many_files(run, table, tmp_path, end):
     (tmp_path / "more").mkdir()
     write = pq.write_table if end == "parquet" else pa.csv.write_csv
     write(table, tmp_path / f"more/a.{end}")
-    ended = run("decide", "more", "--rule", "rule.json", "-o", "out", "--json")
-    assert ended.code == 0, ended.err
+    decision = answer("decide more --rule rule.json -o out")["decision"]
     np.testing.assert_array_equal(decisions(tmp_path / "out"), rule.apply(p))
-    decision = json.loads(ended.out)["decision"]
     assert decision["threshold"] == rule.threshold
     assert decision["n_positives"] == rule.apply(p).sum()
     calibrated = rule.reference.calibrator.apply(p)
@@ -104,16 +102,12 @@ def test_a_rule_decides_many_files(run, table, tmp_path, end):
 
 @pytest.mark.parametrize("words", [(), ("--group", "user")])
 def test_a_folder_without_decisions_is_forecast_as_one_file_is(
-    run, table, tmp_path, words
+    run, answer, table, tmp_path, words
 ):
     pq.write_table(table, tmp_path / "one.parquet")
-    answers = []
+    one = answer("forecast one.parquet", *words)
     for memory in ("1GB",) if words else ("1GB", "200kB"):
-        ended = run("forecast", "in", "--json", "--memory", memory, *words)
-        assert ended.code == 0, ended.err
-        answers.append(json.loads(ended.out))
-    one = json.loads(run("forecast", "one.parquet", "--json", *words).out)
-    for found in answers:
+        found = answer(f"forecast in --memory {memory}", *words)
         assert found["columns"].get("decision") is None
         mean = one["forecast"]["mean"]
         assert found["forecast"]["mean"] == pytest.approx(mean, abs=1e-9)
@@ -174,7 +168,7 @@ LABELS = {
 
 
 @pytest.mark.parametrize("kind", LABELS)
-def test_labels_are_read_as_those_of_one_file(run, tmp_path, kind):
+def test_labels_are_read_as_those_of_one_file(run, answer, tmp_path, kind):
     (negative, positive), named = LABELS[kind]
     rng = np.random.default_rng(0)
     p = rng.random(300)
@@ -186,9 +180,7 @@ def test_labels_are_read_as_those_of_one_file(run, tmp_path, kind):
     words = [] if named is None else ["--pos-label", named]
     found, rules = [], []
     for files in ("one.parquet", "in"):
-        ended = run("evaluate", files, "--metric", "f1", "--json", *words)
-        assert ended.code == 0, ended.err
-        found.append(json.loads(ended.out)["actual"]["score"])
+        found.append(answer("evaluate", files, *words)["actual"]["score"])
         ended = run("tune", files, "--metric", "f1", "-o", f"{files}.json", *words)
         assert ended.code == 0, ended.err
         rule = json.loads((tmp_path / f"{files}.json").read_text())
@@ -236,43 +228,37 @@ def rows(tmp_path):
     return {name: table[name].to_numpy() for name in table.column_names}
 
 
-def test_evaluate(run, rows):
-    ended = run("evaluate", "in/*.parquet", "--group", "user", "--json")
-    assert ended.code == 0, ended.err
-    summary = json.loads(ended.out)
+def test_evaluate(run, answer, rows):
+    summary = answer("evaluate in/*.parquet --group user")
     y, d = rows["label"], rows["decision"]
     wanted = am.evaluate(y, d, groups=rows["user"])
     assert summary["actual"]["score"] == pytest.approx(wanted, rel=1e-14)
     assert summary["notes"] == ["read in pieces"]
     assert summary["actual"]["counts"]["tp"] == int((y & d).sum())
     assert run("evaluate", "in", "--fail-under", "0.99").code != 0
-    found = json.loads(run("evaluate", "in", "--threshold", "0.3", "--json").out)
+    found = answer("evaluate in --threshold 0.3")
     assert found["actual"]["score"] == float(am.evaluate(y, rows["score"] >= 0.3))
     refused = run("evaluate", "in", "--threshold", "0.3", "--memory", "2kB")
     assert refused.code == 2
     assert "--threshold needs all rows at once, and in takes about" in refused.err
 
 
-def test_forecast(run, rows):
-    ended = run("forecast", "in", "--json", "--coverage", "0.8")
-    assert ended.code == 0, ended.err
-    summary = json.loads(ended.out)
+def test_forecast(run, answer, rows):
+    summary = answer("forecast in --coverage 0.8")
     wanted = am.forecast(rows["score"], rows["decision"], coverage=0.8)
     assert summary["forecast"]["mean"] == pytest.approx(wanted.mean, rel=1e-12)
     assert summary["columns"] == {"score": "score", "decision": "decision"}
     shown = run("forecast", "in", "--group", "user")
     assert "read in pieces" in shown.out
-    found = json.loads(run("forecast", "in", "--threshold", "0.3", "--json").out)
+    found = answer("forecast in --threshold 0.3")
     wanted = am.forecast(rows["score"], rows["score"] >= 0.3)
     assert found["forecast"]["mean"] == pytest.approx(wanted.mean, rel=1e-12)
     refused = run("forecast", "in", "--threshold", "0.3", "--on-error", "skip")
     assert "--on-error is about files that are read in pieces" in refused.err
 
 
-def test_tune(run, rows, tmp_path):
-    ended = run("tune", "in", "--metric", "f1", "-o", "rule.json", "--json")
-    assert ended.code == 0, ended.err
-    summary = json.loads(ended.out)
+def test_tune(run, answer, rows, tmp_path):
+    summary = answer("tune in --metric f1 -o rule.json")
     wanted = am.tune(rows["label"], rows["score"], "f1")
     (rule,) = summary["rules"]
     assert rule["threshold"] == wanted.threshold
@@ -280,21 +266,19 @@ def test_tune(run, rows, tmp_path):
     assert summary["columns"] == {"score": "score", "label": "label"}
     shown = run("tune", "in", "--cost-fp", "1", "--cost-fn", "3")
     assert "read in pieces" in shown.out
-    found = json.loads(run("tune", "in", "--group", "user", "--json").out)
+    found = answer("tune in --group user")
     wanted = am.tune(rows["label"], rows["score"], "f1", groups=rows["user"])
     assert found["rules"][0]["threshold"] == wanted.threshold
 
 
-def test_files_that_verbs_leave_out_are_listed(run, rows, tmp_path):
+def test_files_that_verbs_leave_out_are_listed(run, answer, rows, tmp_path):
     (tmp_path / "in" / "a-bad.parquet").write_bytes(b"hello")
     notes = []
     for verb in ("evaluate", "forecast", "tune"):
         refused = run(verb, "in")
         assert refused.code == 1
         assert "a-bad.parquet" in refused.err
-        ended = run(verb, "in", "--on-error", "skip", "--json")
-        assert ended.code == 0, ended.err
-        summary = json.loads(ended.out)
+        summary = answer(verb, "in", "--on-error", "skip")
         assert summary["rows"] == rows["score"].size
         notes += summary["notes"]
     assert sum("cannot read" in note and "a-bad.parquet" in note for note in notes) == 3

@@ -54,13 +54,6 @@ def test_decimal_commas_are_read_and_kept(run):
     assert score == am.evaluate(Y, P >= 0.3, "f1")
 
 
-def test_no_file_is_offered_that_only_has_the_same_ending(run):
-    write_csv("logit.csv")
-    assert run("decide", "out.csv").err == "argmetric: out.csv: no such file\n"
-    message = "argmetric: logti.csv: no such file; did you mean 'logit.csv'?\n"
-    assert run("decide", "logti.csv").err == message
-
-
 @pytest.mark.parametrize("option", ["--label", "--target"])
 def test_the_label_has_two_names_where_a_model_learns(run, option):
     write_csv(bought=Y)

@@ -323,6 +323,7 @@ def test_groups_are_averaged_in_one_run_and_day_by_day(run):
 
 
 CLASSES = ("ok", "late", "lost")
+ASK = "--scores p_* --one-label --label kind --reference val.parquet --time at"
 
 
 def class_rows(n, seed):
@@ -339,11 +340,8 @@ def class_table(y, p, path, **more):
 
 @pytest.mark.parametrize("by", ["the most probable class", "a column", "the rule"])
 def test_several_classes(run, by):
-    names, (code, p), (old, q) = (
-        np.array(CLASSES),
-        class_rows(700, 1),
-        class_rows(500, 2),
-    )
+    names = np.array(CLASSES)
+    (code, p), (old, q) = class_rows(700, 1), class_rows(500, 2)
     day = np.datetime64("2026-03-02") + np.arange(700) // 60
     known = pa.array(names[code], mask=np.arange(700) >= 300)
     labels, options, more = None, [], {}
@@ -361,16 +359,7 @@ def test_several_classes(run, by):
         start = part.start
         some["kind"] = known.slice(start, part.stop - start)
         class_table(None, p[part], f"new-{name}.parquet", at=day[part], **some)
-    call = [
-        "monitor",
-        "new-*.parquet",
-        "--scores",
-        "p_*",
-        "--one-label",
-        "--label",
-        "kind",
-    ]
-    call += ["--reference", "val.parquet", "--time", "at", *options]
+    call = f"monitor new-*.parquet {ASK} {' '.join(options)}".split()
     ended = run(*call, "--json")
     said = json.loads(ended.out)
     wanted = am.classes.monitor(

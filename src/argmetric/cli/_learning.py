@@ -213,17 +213,10 @@ def time_call(
         return call(*data, **how), time.perf_counter() - started
 
 
-def refuse_two_streams(*files: str | None) -> None:
-    """Refuse standard input for two files."""
-    if files.count("-") > 1:
-        raise UsageError("only one of the files can be standard input")
-
-
 def text_target(o: Arguments) -> str | None:
     """Return where text is written, None for nowhere; refuse impossible targets."""
     refuse_shared_output(o.output, json=o.json)
-    if o.output not in (None, "-"):
-        refuse_bad_target(o.output)
+    refuse_bad_target(o.output, stream=True)
     return None if o.output is None and o.json else o.output or "-"
 
 

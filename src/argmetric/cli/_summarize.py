@@ -332,8 +332,7 @@ def _refuse_files(o: Arguments) -> None:
         "--words and --chars exclude each other: pass one of them": both,
     }
     refuse_usage(wrong)
-    if o.output not in (None, "-"):
-        refuse_bad_target(o.output)
+    refuse_bad_target(o.output, stream=True)
 
 
 def _with_text(

@@ -85,7 +85,8 @@ def train(o: Arguments) -> int:
     argmetric tag train ner.train --task ner --dev ner.dev --model ner.tag
     """
     learning.refuse_target("tagger", o.model)
-    learning.refuse_two_streams(o.file, o.dev)
+    if o.file == o.dev == "-":
+        raise UsageError("only one of the files can be standard input")
     from argmetric.search import Tagger
 
     names = "direction", "beam", "roll_in", "epochs", "memory", "hash_bits"
@@ -109,21 +110,16 @@ def train(o: Arguments) -> int:
                 "unused"
             )
         labels = [len(kinds) for kinds in known.labels]
-        kinds = " and ".join(
-            map(count, labels, ("tag", "label") if joint else ["label"])
-        )
+        nouns = ["tag", "label"] if joint else ["label"]
+        kinds = " and ".join(map(count, labels, nouns))
+        used = f"{n} of {o.templates or 'the recipe'}"
         remembers = f", memory {recipe['memory']}" * (recipe["memory"] != "none")
         search = f"direction {tagger.direction_}, beam {recipe['beam']}{remembers}"
         fields = [
             *_sizes(known.text),
             Field("task", o.task, "task", f"{o.task}, {kinds}"),
             Field("labels", labels),
-            Field(
-                "templates",
-                o.templates,
-                "templates",
-                f"{n} of {o.templates or 'the recipe'}",
-            ),
+            Field("templates", o.templates, "templates", used),
             Field("template_count", n),
             Field("direction", tagger.direction_, "search", search),
             *learning.learned_fields(recipe, learned),

@@ -74,22 +74,18 @@ def evaluate(o: Arguments) -> int:
             f"needed, {least} for --task {kind}"
         )
     n = text.width  # the right tag and chunk come before the predicted ones
-    places = (
-        LabelColumns(n - 3, n - 1, n - 4, n - 2)
-        if joint
-        else LabelColumns(n - 2, n - 1)
-    )
+    places = n - 3 if joint else n - 2, n - 1
     chunks: Values = dict.fromkeys(("strict", "lenient", "types"))
     tag = None
     with progress(f"comparing {text.n_tokens:,} tokens"):
         what = "tag" if kind == "pos" else "label"
-        same = _accuracy(text, places.gold, places.predicted, what)
+        same = _accuracy(text, *places, what)
         if kind != "pos":
-            chunks, notes = _chunk_scores(text, places)
+            chunks, notes = _chunk_scores(text, *places)
             same["notes"] = [*notes, *same["notes"]]
-        if places.gold_tag is not None and places.predicted_tag is not None:
-            tag = _accuracy(text, places.gold_tag, places.predicted_tag, "tag")
-    place, strict, judged = places.gold + 1, chunks["strict"], "accuracy"
+        if joint:
+            tag = _accuracy(text, n - 4, n - 2, "tag")
+    place, strict, judged = places[0] + 1, chunks["strict"], "accuracy"
     if strict is not None:
         judged = f"the strict F1 of {_noun_of(kind)}"
     task = f"{kind}{', guessed from the labels' * (o.task is None)}"
@@ -102,17 +98,15 @@ def evaluate(o: Arguments) -> int:
             Field("task", kind, "task", task),
             Field("guessed", o.task is None),
             Field("gold_column", place),
-            Field(
-                *("predicted_column", text.width, "columns"),
-                f"{place} gold, {text.width} predicted",
-            ),
+            Field("predicted_column", n, "columns", f"{place} gold, {n} predicted"),
             Field(words="tags", text=tags),
             Field(words="labels" if tag else "accuracy", text=share),
         ]
     )
     values |= {**same, **chunks, "tag": tag}
     if o.report is not None:
-        _save_report(text, values, places, judged, o.report)
+        both = [text.columns[one] for one in places]
+        _save_report(text, values, both, judged, o.report)
     said = [("note", n) for n in (*same["notes"], *(tag["notes"] if tag else ()))]
     how: dict[str, Any] = {"table": strict and _types(values), "notes": said}
     print_answer("tag evaluate", values, facts, json=o.json, **how)
@@ -120,21 +114,12 @@ def evaluate(o: Arguments) -> int:
     return gate(score[name], o.fail_under, get_metric(name), judged)
 
 
-class LabelColumns(NamedTuple):
-    """Indices of the compared columns; of a joint task, those of tags too."""
-
-    gold: int
-    predicted: int
-    gold_tag: int | None = None
-    predicted_tag: int | None = None
-
-
 def _noun_of(task: str) -> str:
     return "entities" if task == "ner" else "chunks"
 
 
 def _save_report(
-    text: ColumnFile, values: Values, places: LabelColumns, judged: str, path: str
+    text: ColumnFile, values: Values, both: list[Column], judged: str, path: str
 ) -> None:
     """Write the page with scores by type and the most frequent confusions."""
     from argmetric._report import report_tags
@@ -155,7 +140,7 @@ def _save_report(
         types.append((name, *shares, *counts))
     page = report_tags(
         text,
-        *(text.columns[places.gold], text.columns[places.predicted]),
+        *both,
         metric=judged,
         cards=cards,
         types=types,
@@ -203,10 +188,9 @@ def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str) -> Values:
     }
 
 
-def _chunk_scores(text: ColumnFile, places: LabelColumns) -> tuple[Values, list[str]]:
+def _chunk_scores(text: ColumnFile, *both: int) -> tuple[Values, list[str]]:
     """Return the scores of chunks, in all and by type, and notes on their labels."""
     types: dict[str, int] = {}
-    both = places.gold, places.predicted
     right, found = (ChunkLabels(text, column, types, _HINT) for column in both)
     each = {
         name: right.counts(found, len(types), lenient=name == "lenient")

@@ -250,8 +250,7 @@ def export(o: Arguments) -> int:
     """
     rule = load.load_saved(o.rule, "rule")
     target = None if o.output == "-" else o.output
-    if target is not None:
-        refuse_bad_target(target)
+    refuse_bad_target(target)
     if o.to == "onnx":
         if target is None:
             raise UsageError("a model of ONNX is a file: pass -o FILE")

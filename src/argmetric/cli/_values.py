@@ -283,8 +283,13 @@ def check_encoding(encoding: str) -> None:
         raise UsageError(f"--encoding {encoding}: there is no such encoding") from None
 
 
-def refuse_bad_target(path: str) -> None:
-    """Refuse an output that cannot be before the work, not after it."""
+def refuse_bad_target(path: str | None, *, stream: bool = False) -> None:
+    """Refuse an output that cannot be before the work, not after it.
+
+    None is no output; `stream` allows standard output.
+    """
+    if path is None or (stream and path == "-"):
+        return
     if path == "-":
         raise UsageError("the output is a file, not standard output: -o FILE")
     if os.path.isdir(path):

@@ -24,14 +24,11 @@ from cli_stream import (
 )
 
 
-def test_predictions_are_those_of_the_classifier(run):
+def test_predictions_are_those_of_the_classifier(answer):
     model = OnlineClassifier("f1")
     decisions, scores = model.progressive(X, Y, classes=[0, 1], return_proba=True)
     for format, name in write_all().items():
-        ended = run(name, "-o", "out.jsonl", "--json")
-        assert ended.code == 0, ended.err
-        summary = json.loads(ended.out)
-        found = read()
+        summary, found = answer(name, "-o", "out.jsonl"), read()
         assert [row["row"] for row in found] == list(range(1, N + 1))
         assert [row["decision"] for row in found] == decisions.tolist()
         assert [row["label"] for row in found] == Y.tolist()
@@ -46,18 +43,12 @@ def test_predictions_are_those_of_the_classifier(run):
         assert counts["tp"] + counts["fn"] == Y.sum()
 
 
-def test_the_answer_and_a_score_that_evaluate_confirms(run):
+def test_the_answer_and_a_score_that_evaluate_confirms(run, answer):
     write("rows.csv", csv_lines())
-    ended = run("rows.csv", "-m", "f2", "-o", "out.jsonl", "--json")
-    score = json.loads(ended.out)["score"]
-    assert (
-        main(["evaluate", "out.jsonl", "-m", "f2", "--fail-under", str(score - 1e-9)])
-        == 0
-    )
-    assert (
-        main(["evaluate", "out.jsonl", "-m", "f2", "--fail-under", str(score + 1e-9)])
-        == 3
-    )
+    score = answer("rows.csv -m f2 -o out.jsonl")["score"]
+    judged = "evaluate", "out.jsonl", "-m", "f2", "--fail-under"
+    assert main([*judged, str(score - 1e-9)]) == 0
+    assert main([*judged, str(score + 1e-9)]) == 3
     ended = run("rows.csv", "-m", "f2")
     assert "400 rows of rows.csv (csv, 5 features)" in ended.out
     assert "every row predicted before its label was seen" in ended.out
@@ -112,14 +103,13 @@ def test_blocks_do_not_matter(run, monkeypatch, learner, name):
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
-def test_a_byte_order_mark_blank_lines_and_no_last_newline(run, name):
+def test_a_byte_order_mark_blank_lines_and_no_last_newline(run, answer, name):
     write_all()
     lines = Path(name).read_text().splitlines()
     run(name, "-o", "plain.jsonl")
     lines[3:3] = ["", ""]
     Path(name).write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-    ended = run(name, "-o", "odd.jsonl", "--json")
-    assert json.loads(ended.out)["rows"] == N
+    assert answer(name, "-o", "odd.jsonl")["rows"] == N
     assert Path("odd.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
 
 
@@ -157,16 +147,14 @@ def test_quoted_cells_across_pieces(run, monkeypatch):
         ("5 2", ["--pos-label", "5", "--neg-label", "2"], [5, 2], ["2", "5"]),
     ],
 )
-def test_what_labels_mean(run, labels, options, truth, classes):
+def test_what_labels_mean(answer, labels, options, truth, classes):
     words = labels.split()
     write("rows.csv", ["y,a", *(f"{word},1" for word in words)])
     write("rows.jsonl", [json.dumps({"y": word, "a": 1}) for word in words])
     pq.write_table(pa.table({"y": words, "a": [1] * len(words)}), "rows.parquet")
     for name in ("rows.csv", "rows.jsonl", "rows.parquet"):
-        ended = run(name, *options, "-o", "out.jsonl", "--json")
-        assert ended.code == 0, ended.err
+        assert answer(name, *options, "-o", "out.jsonl")["classes"] == classes
         assert [row["label"] for row in read()] == truth
-        assert json.loads(ended.out)["classes"] == classes
 
 
 @pytest.mark.parametrize(

@@ -148,23 +148,21 @@ def build_model(
 
     from argmetric import MetricClassifier
 
+    words = OneHotEncoder(handle_unknown="ignore", sparse_output=kind != "boosting")
+    # A column may be empty in one fold and not in another
+    filled = SimpleImputer(strategy="median", keep_empty_features=True)
+    numbers: Any = Pipeline([("filled", filled), ("scaled", StandardScaler())])
     learner: Any
     if kind == "boosting":
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         learner = HistGradientBoostingClassifier(random_state=seed)
-        numbers: Any = "passthrough"
-        words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    else:
-        # A column may be empty in one fold and not in another
-        filled = SimpleImputer(strategy="median", keep_empty_features=True)
-        numbers = Pipeline([("filled", filled), ("scaled", StandardScaler())])
-        words = OneHotEncoder(handle_unknown="ignore")
-    if kind == "logistic":
+        numbers = "passthrough"
+    elif kind == "logistic":
         from sklearn.linear_model import LogisticRegression
 
         learner = LogisticRegression(max_iter=_ENOUGH_STEPS)
-    elif kind != "boosting":
+    else:
         from argmetric import MetricLogisticRegression
 
         learner = MetricLogisticRegression(

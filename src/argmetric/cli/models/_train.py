@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._ground.groups import Groups
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments
@@ -91,8 +90,8 @@ def train(o: Arguments, source: load.Input) -> Answer:
     """
     metric = metric_named(o.metric, o.zero_division)
     average = average_of(o.average, o.group)
+    refuse_bad_target(o.output)
     if o.output is not None:
-        refuse_bad_target(o.output)
         models.skops_io()
     table = load.read_rows(source, **o.only(*_READ))
     dropped = [files.named_column(table, name) for name in o.drop or []]
@@ -116,7 +115,9 @@ def train(o: Arguments, source: load.Input) -> Answer:
         n_jobs=o.jobs,
         **o.only("route", "min_precision", "min_recall", "max_positives"),
     )
-    how = _fit_options(groups, weights)
+    how: dict[str, Any] = {} if groups is None else {"groups": groups.codes}
+    if weights is not None:
+        how |= {"sample_weight": weights, f"{models.STEP}__sample_weight": weights}
     from threadpoolctl import threadpool_limits
 
     # With few rows, threads mostly wait for each other
@@ -154,8 +155,10 @@ def train(o: Arguments, source: load.Input) -> Answer:
         ("classes", f"positive {positive!r} ({share}), else {negative!r}"),
         *lines.rule_facts(rule, "model score", rows="held-out rows"),
     ]
-    results = {"rule": rule, "calibrator": learner.calibrator_, "check": learner.check_}
     values = {
+        "rule": rule,
+        "calibrator": learner.calibrator_,
+        "check": learner.check_,
         "features": [feature.name for feature in features.used],
         "numbers": numbers,
         "categories": words,
@@ -163,15 +166,7 @@ def train(o: Arguments, source: load.Input) -> Answer:
         "route": learner.route_,
         **o.only("model", "output"),
     }
-    return Answer(rows, results, facts, [*left_out, *rule.notes, *said], values)
-
-
-def _fit_options(groups: Groups | None, weights: Floats | None) -> dict[str, Any]:
-    """Return groups and weights as keywords of `fit`."""
-    how: dict[str, Any] = {} if groups is None else {"groups": groups.codes}
-    if weights is not None:
-        how |= {"sample_weight": weights, f"{models.STEP}__sample_weight": weights}
-    return how
+    return Answer(rows, values, facts, [*left_out, *rule.notes, *said])
 
 
 # ------------------------------------------------------------------------- predict
@@ -265,10 +260,10 @@ def predict(o: Arguments, source: load.Input) -> Answer:
         _report.forecast_line(forecast),
         *lines.actual_lines(score),
     ]
-    results = {"rule": rule, "forecast": forecast, "actual": score}
-    values = {"n_positives": n, "classes": list(saved.classes)}
-    values |= {**o.only("model", "joint"), "output": out.target}
-    return Answer(rows, results, facts, notes, values, beside_rows=True)
+    values = {"rule": rule, "forecast": forecast, "actual": score, "n_positives": n}
+    values |= {"classes": list(saved.classes), **o.only("model", "joint")}
+    values["output"] = out.target
+    return Answer(rows, values, facts, notes, beside_rows=True)
 
 
 def _target(

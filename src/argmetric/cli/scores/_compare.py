@@ -18,9 +18,8 @@ from argmetric.cli._errors import UsageError, naming
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import READING, TableRows
+from argmetric.cli.scores._layout import READING, TableRows, way_of
 from argmetric.cli.scores._lines import save
-from argmetric.cli.scores._rows import check, exclude
 from argmetric.metrics import Metric
 from argmetric.scale import files
 
@@ -98,11 +97,10 @@ def compare(o: Arguments) -> int:
     argmetric compare new.csv --scores 'p_*' --reference val.csv
     argmetric compare new.csv --score judge --decisions 'd_*' --known labels.csv
     """
-    check("compare", {name for name in ("next", "output") if o.has(name)}, o)
-    exclude(o, "decisions", "threshold")
-    exclude(o, "scores", "score")
-    if o.output is not None:
-        refuse_bad_target(o.output)
+    io.check("compare", {name for name in ("next", "output") if o.has(name)}, o)
+    io.exclude(o, "decisions", "threshold")
+    io.exclude(o, "scores", "score")
+    refuse_bad_target(o.output)
     if not (o.threshold is None or o.logits or 0 <= o.threshold <= 1):
         raise UsageError(
             f"--threshold {o.threshold:g}: probabilities need one from 0 to 1; pass "
@@ -168,16 +166,13 @@ def _read(
 ) -> TableRows:
     """Read scores and labels of rows, or of the reference of `new` ones."""
     table = io.read_rows(source, **o.only(*READING.split()))
-    rows = TableRows(table, "wide", metric, logits=bool(o.logits))
-    if o.scores is not None:
-        rows.columns = {} if new is None else new.columns
-        rows.read_scores(o, None, "probabilities")
+    rows = TableRows(table, way_of(o), metric, logits=bool(o.logits))
+    score = o.score
+    if new is not None:
+        rows.columns, score = new.columns, new.used.get("score")
+    rows.read_scores(o.but(score=score, known=None), None, "probabilities")
+    if rows.way == "wide":
         rows.p = dict(zip(rows.columns, rows.p.T, strict=True))
-    else:
-        name = o.score if new is None else new.used["score"]
-        name = io.find_score(table, name, logits=rows.logits, taken=[o.label, o.group])
-        rows.use("score", name)
-        rows.p = files.probabilities(table, name, logits=rows.logits)
     label = o.label if new is None else o.reference_label or o.label
     is_known = new is None and o.known in table.names
     if is_known:
@@ -204,22 +199,22 @@ def _decisions(
 ) -> dict[str, Any]:
     """Return the decisions of each model, or the cuts that decide."""
     if o.decisions is not None:
-        if "*" in o.decisions:
+        if rows.way == "wide":
+            found = rows.partners(o.decisions, "--decisions", o.scores)
+        elif "*" in o.decisions:
             found = rows.matching_columns(o.decisions, "--decisions")
         else:  # one system, by the name of its column
             found = {o.decisions: files.named_column(rows.table, o.decisions)}
-        if rows.columns:
-            found = rows.partners(o.decisions, "--decisions", o.scores)
         rows.use("decisions", o.decisions)
         return {
             x: io.load_decisions(rows.table, one, o.pos_label)
             for x, one in found.items()
         }
-    names = rows.names or [rows.used["score"]]
+    names = rows.names if rows.way == "wide" else [rows.score]
     if o.threshold is not None:
         return dict.fromkeys(names, o.threshold)
     assert reference is not None
-    scores = reference.p if rows.columns else {names[0]: reference.p}
+    scores = reference.p if rows.way == "wide" else {names[0]: reference.p}
     rules: dict[str, Any] = {
         x: am.tune(reference.y, p, rows.metric) for x, p in scores.items()
     }

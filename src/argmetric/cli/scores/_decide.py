@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._lines import Answer, verb
-from argmetric.cli.scores._rows import LIMITS
 from argmetric.scale import files
 
 _NO_REFERENCE = (
@@ -28,13 +27,13 @@ _NO_REFERENCE = (
 )
 
 
-@verb(
+@lines.verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
     "mean missed amount cost_fp rule max_positives max_per_class min_positives per_row "
     "min_precision min_recall confidence coverage output output_format new_decisions "
     f"by_group report json jobs {pieces.GROUPED} resume"
 )
-def decide(o: Arguments, source: io.Input) -> Answer:
+def decide(o: Arguments, source: io.Input) -> lines.Answer:
     """Choose the labels that maximise the expected metric, and add them as a column.
 
     The rows are written in the same order, with a column of 0 and 1 added. A summary
@@ -111,17 +110,17 @@ def decide(o: Arguments, source: io.Input) -> Answer:
             facts += own
         facts = [("rule", text), *facts, *lines.promise_lines(rule)]
     n_positives = None if rows.way == "classes" else int(chosen.sum())
-    values = {"n_positives": n_positives, "output": out.target, **gap}
-    results = {"decision": decision, "rule": rule, **results}
+    values = {"decision": decision, "rule": rule, **results, "n_positives": n_positives}
+    values |= {"output": out.target, **gap}
     facts += lines.actual_lines(results["actual"])
-    return Answer(rows, results, facts, notes, values, beside_rows=True)
+    return lines.Answer(rows, values, facts, notes, beside_rows=True)
 
 
 def _limits(o: Arguments, rows: TableRows) -> dict[str, Any]:
     """Return the limits that were given, as `decide` takes them."""
     limits: dict[str, Any] = o.with_value("min_recall", "prior")
     if rows.way != "classes":  # the others are refused
-        return limits | o.with_value(*LIMITS.split(), "confidence", "per_row")
+        return limits | o.with_value(*io.LIMITS.split(), "confidence", "per_row")
     if o.max_per_class is not None:
         limits["max_per_class"] = counts_by_class(o.max_per_class, rows.classes)
     return limits
@@ -162,7 +161,7 @@ def _review_parts(rows: TableRows, rule: Any) -> tuple[AnyArray, dict[str, _Part
 
 def _review(
     o: Arguments, rows: TableRows, rule: Any, out: io.RowsOut, name: str
-) -> Answer:
+) -> lines.Answer:
     """Write beside each row what to do: accept, ask or reject, or a class or ask."""
     labels, parts = _review_parts(rows, rule)
     out.write(rows.table, {name: labels}, rows.columns.values())
@@ -176,9 +175,9 @@ def _review(
             hits = int(right[mask].sum())
             facts.append((f"{key}, right", part_text(hits, counts[key])))
     rows.metric = None
-    values: dict[str, Any] = {key.replace(" ", "_"): n for key, n in counts.items()}
+    values = {"rule": rule, **{key.replace(" ", "_"): n for key, n in counts.items()}}
     values["output"] = out.target
-    return Answer(rows, {"rule": rule}, facts, rows.notes, values, beside_rows=True)
+    return lines.Answer(rows, values, facts, rows.notes, beside_rows=True)
 
 
 def _read(o: Arguments, source: io.Input, *also: type) -> tuple[TableRows, Any]:
@@ -260,43 +259,38 @@ def _forecast_and_score(
     return {**results, "cuts": cuts}, [*notes, *rows.notes]
 
 
-def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
+def _decide_pieces(o: Arguments, source: io.Input) -> lines.Answer:
     """Decide about all rows of many files, and write a folder of the same files."""
-    if o.output in (None, "-") or pieces.names_a_file(o.output):
+    ending = os.path.splitext(o.output or "-")[1]
+    if o.output in (None, "-") or ending in (".csv", ".tsv", ".jsonl", ".parquet"):
         raise UsageError(
             f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"
         )
-    metric, average = layout.metric_of(o, "one")
-    found_map = None
-    if io.is_saved(o.reference):
-        found_map = io.load_saved(o.reference, "map")
-    elif o.reference is not None:
-        found_map = layout.fit_reference(o, *layout.read_reference(o, "")).calibrator
-    rule = None if o.rule is None else io.load_rule(o.rule)
-    how: Any = {"reference": found_map, "decision_column": o.new_decisions}
-    how |= {"rule": rule}
-    rows, found, _ = pieces.answer_in_pieces(
-        "decide", o, source, metric, average, **how
-    )
+    layout.metric_of(o, "one")  # wrong usage comes before the files
+    labelled = TableRows(None, "one", None, used={"score": ""}, logits=bool(o.logits))
+    labelled.recalibrate(o)
+    how: Any = {"reference": labelled.calibrator, "decision_column": o.new_decisions}
+    how |= {"rule": None if o.rule is None else io.load_rule(o.rule)}
+    rows, found, _ = pieces.answer_in_pieces("decide", o, source, **how)
     rows.metric = found.metric
     own = dict(lines.lines_of(found), plan=found.plan)
     facts = [("files", _report.count(found.n_files)), *own.items()]
     notes = [*found.notes, *(f"left out: {file}" for file in found.skipped)]
-    values = {"output": found.output}
-    return Answer(rows, {"decision": found}, facts, notes, values, beside_rows=True)
+    values = {"decision": found, "output": found.output}
+    return lines.Answer(rows, values, facts, notes, beside_rows=True)
 
 
 # ------------------------------------------------------------------------ forecast
 
 
-@verb(
+@lines.verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
     "mean missed amount cost_fp rule decision_column threshold coverage known "
     f"overdispersion fail_under fail_on report json jobs {pieces.GROUPED}",
     exclusive="decision_column threshold rule",
 )
-def forecast(o: Arguments, source: io.Input) -> Answer:
+def forecast(o: Arguments, source: io.Input) -> lines.Answer:
     """Forecast the score of a decision before its labels are known.
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
@@ -319,13 +313,11 @@ def forecast(o: Arguments, source: io.Input) -> Answer:
     results: dict[str, Any] = {"actual": None, "calibrator": None}
     n_known = None
     if pieces.works_in_pieces("forecast", o, source):
-        metric, average = layout.metric_of(o, "one")
-        used = "score decision_column"
         rows, result, notes = pieces.answer_in_pieces(
-            "forecast", o, source, metric, average, named=used
+            "forecast", o, source, named="score decision_column"
         )
         named = rows.used.get("decision")
-        where = f"column {named!r}" if named else f"optimal for {metric.name}"
+        where = f"column {named!r}" if named else f"optimal for {rows.metric.name}"
         results["forecast"] = result
     else:
         rows, rule = _read(o, source, am.ParityRule)
@@ -349,8 +341,8 @@ def forecast(o: Arguments, source: io.Input) -> Answer:
         score = result.interval[0 if rows.metric.greater_is_better else 1]
         called = "the worse end of the interval"
     judged = score, f"{called} of the forecast"
-    values = {"source": where, "known": n_known}
-    return Answer(rows, results, facts, notes, values, judged=judged)
+    results |= {"source": where, "known": n_known}
+    return lines.Answer(rows, results, facts, notes, judged=judged)
 
 
 def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any]:
@@ -379,12 +371,12 @@ def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any
 # ------------------------------------------------------------------------ evaluate
 
 
-@verb(
+@lines.verb(
     f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} missed amount cost_fp "
     f"decision_column score threshold fail_under json {pieces.GROUPED}",
     exclusive="threshold decision_column",
 )
-def evaluate(o: Arguments, source: io.Input) -> Answer:
+def evaluate(o: Arguments, source: io.Input) -> lines.Answer:
     """Score decisions, or one threshold, against the true labels.
 
     The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
@@ -409,23 +401,15 @@ def evaluate(o: Arguments, source: io.Input) -> Answer:
     way = layout.way_of(o)
     if way == "wide" and o.labels is None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
-    metric, average = layout.metric_of(o, way)  # wrong usage comes before the file
     rule: _report.Facts = []
     empty = None
     if pieces.works_in_pieces("evaluate", o, source):
-        rows, score, notes = pieces.answer_in_pieces(
-            "evaluate", o, source, metric, average
-        )
-        total = float(score)
+        rows, score, notes = pieces.answer_in_pieces("evaluate", o, source)
     else:
         behind: Any = "none" if o.score is None else "probabilities"
-        rows = layout.read_table_rows(
-            o,
-            source,
-            labels="required" if way != "wide" else "optional",
-            scores="numbers" if o.threshold is not None else behind,
-            judged=True,
-        )
+        behind = "numbers" if o.threshold is not None else behind
+        how: Any = {"labels": "required", "scores": behind, "judged": True}
+        rows = layout.read_table_rows(o, source, **how)
         where, labels = _decision_source(rows, None, o)
         notes = []
         if o.threshold is not None:
@@ -434,15 +418,16 @@ def evaluate(o: Arguments, source: io.Input) -> Answer:
             del rows.used["score"]
         with _report.progress(f"evaluating {rows.table.n_rows:,} rows"):
             score = rows.evaluate(labels)
-            total = float(score)
             if rows.p is not None and o.threshold is None and way != "classes":
-                notes = _report.surprises(rows.forecast(labels, 0.9), total)
+                notes = _report.surprises(rows.forecast(labels, 0.9), float(score))
         if rows.groups is not None:
             with_some = np.unique(rows.groups.codes[np.asarray(rows.y) != 0])
             empty = len(rows.groups.ids) - int(with_some.size)
+    total = float(score)
     facts = [*rule, ("score", _report.number(total)), *lines.lines_of(score, "score")]
     if empty:
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
-    values = {"threshold": o.threshold, "groups_without_positives": empty}
+    values = {"actual": score, "threshold": o.threshold}
+    values["groups_without_positives"] = empty
     judged = total, rows.metric.name
-    return Answer(rows, {"actual": score}, facts, notes, values, judged=judged)
+    return lines.Answer(rows, values, facts, notes, judged=judged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -26,8 +27,6 @@ from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._lines import Answer, save, verb
 from argmetric.metrics import with_missed
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
@@ -71,17 +70,16 @@ class _Limits(opt.Options, group=opt.LIMITS):
     min_recall: _Fractions
 
 
-@verb(
+@lines.verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
     "mean zero_division missed amount cost_fp cost_fn average max_positives "
-    "min_precision "
-    "min_recall min_specificity min_npv confidence new_rows review parity gap "
-    f"prior coverage seed output report json {pieces.RUNNING}",
+    "min_precision min_recall min_specificity min_npv confidence new_rows review "
+    f"parity gap prior coverage seed output report json {pieces.RUNNING}",
     _Tuning,
     _Limits,
     exclusive="no_label label normal",
 )
-def tune(o: Arguments, source: io.Input) -> Answer:
+def tune(o: Arguments, source: io.Input) -> lines.Answer:
     """Find the threshold with the best score on labelled rows, and save it as a rule.
 
     Every cut between two different scores is tried. The answer goes to standard output:
@@ -152,18 +150,18 @@ def tune(o: Arguments, source: io.Input) -> Answer:
         with writing(target):
             rule.save(target)
     for rule, target in zip(rules, reports, strict=bool(reports)):
-        save(rule, target)
+        lines.save(rule, target)
     notes = [*notes, *(note for rule in rules for note in _notes(rule))]
     metric = metrics[0] if o.amount is None else rules[0].metric
     of_classes = o.review and o.one_label  # whose promises need no metric
     rows.metric = metric if len(rules) == 1 and not (cost or of_classes) else None
     facts, plain = _lines_of(rows, rules, o), [rule.to_dict() for rule in rules]
-    return Answer(rows, {"rules": plain}, facts, notes, {"output": targets})
+    return lines.Answer(rows, {"rules": plain, "output": targets}, facts, notes)
 
 
 def _tune_whole(
     o: Arguments, source: io.Input, metrics: Any, how: dict[str, Any]
-) -> tuple[TableRows, list[Any], list[str]]:
+) -> tuple[layout.TableRows, list[Any], list[str]]:
     """Return rows, a rule for each metric or for the costs, and notes."""
     numbers: Any = "probabilities" if o.no_label or o.one_label else "numbers"
     labels: Any = "none" if o.no_label or o.normal else "classes"
@@ -184,13 +182,9 @@ def _tune_whole(
         if o.amount is not None:
             metrics = [rows.metric]
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
-        if (
-            o.review and not o.one_label
-        ):  # one metric; of groups one row each counts, and no mean
-            metrics, rows.average = (
-                metrics[0] if len(metrics) == 1 else metrics,
-                o.average,
-            )
+        if o.review and not o.one_label:  # of groups one row each counts, and no mean
+            rows.average = o.average
+            metrics = metrics[0] if len(metrics) == 1 else metrics
         if o.parity is not None:
             how |= {"parity": (o.parity, rows.groups, o.gap), "groups": None}
             how["average"], rows.average = o.average, None
@@ -231,7 +225,7 @@ def _notes(rule: Any) -> list[str]:
     return [note for one in kept for note in one.notes]
 
 
-def _lines_of(rows: TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
+def _lines_of(rows: layout.TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
     """Return the lines on one rule, or one line for each."""
     first, where = rules[0], "such rows, expected" if o.no_label else "these rows"
     if len(rules) > 1:
@@ -255,16 +249,11 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
 
 def _tune_in_pieces(
     o: Arguments, source: io.Input, metrics: list[Any], how: dict[str, Any]
-) -> tuple[TableRows, list[Any], list[str]]:
+) -> tuple[layout.TableRows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
-    found = [
-        pieces.answer_in_pieces(
-            "tune", o, source, one, None, named="score label", **how
-        )
-        for one in metrics
-    ]
+    tune_one = partial(pieces.answer_in_pieces, "tune", o, source, named="score label")
+    found = [tune_one(metric=one, **how) for one in metrics]
     rows, _, read = found[0]
-    rows.metric = metrics[0]
     return rows, [rule for _, rule, _ in found], read
 
 
@@ -299,12 +288,12 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
 # ----------------------------------------------------------------------- calibrate
 
 
-@verb(
+@lines.verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight {layout.JUDGED} method map "
     f"seed output output_format calibrated_column report json {pieces.RUNNING}",
     _Calibrating,
 )
-def calibrate(o: Arguments, source: io.Input) -> Answer:
+def calibrate(o: Arguments, source: io.Input) -> lines.Answer:
     """Check whether probabilities match labels; fit or apply a calibrator.
 
     Without --map, the command prints how much score is lost by deciding with the
@@ -345,22 +334,19 @@ def calibrate(o: Arguments, source: io.Input) -> Answer:
     if o.map is not None:
         io.refuse_shared_output(o.output, json=o.json)
         return _apply(o, source)
-    layout.metric_of(o, way)  # wrong usage comes before the file is read
-    if o.output is not None:
-        refuse_bad_target(o.output)
+    refuse_bad_target(o.output)
     work = _fit_in_pieces if in_pieces else _fit_whole
     rows, calibrator, check = work(o, source)
     if o.output is not None:
         with writing(o.output):
             calibrator.save(o.output)
-    save(check, o.report)
+    lines.save(check, o.report)
     facts = lines.check_facts(check, calibrator.formula)
-    results = {"calibrator": calibrator, "check": check}
-    values = {"formula": calibrator.formula, "output": o.output}
-    return Answer(rows, results, facts, check.notes, values)
+    values = {"calibrator": calibrator, "check": check, "formula": calibrator.formula}
+    return lines.Answer(rows, values | {"output": o.output}, facts, check.notes)
 
 
-def _fit_whole(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
+def _fit_whole(o: Arguments, source: io.Input) -> tuple[layout.TableRows, Any, Any]:
     """Return the rows, the calibrator fitted to them, and a check of both."""
     rows = layout.read_table_rows(o, source, labels="required")
     if rows.way == "one":
@@ -381,20 +367,20 @@ def _fit_whole(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
     return rows, calibrator, check
 
 
-def _fit_in_pieces(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
+def _fit_in_pieces(o: Arguments, source: io.Input) -> tuple[layout.TableRows, Any, Any]:
     """Fit a calibrator on files of any size, and check it on as many rows as fit."""
-    used: dict[str, Any] = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")
+    used: dict[str, Any] = pieces.columns(o, source, "score", "label", logits=True)
     how = {**used, "method": o.method or DEFAULT}
     with pieces.running(o, source) as run:
         calibrator = run("calibrate", **how)
         how |= {"n_sample": None if o.group is not None else _MOST_CHECKED}
-        check = run("calibration_check", metric, average=average, **how)
+        check = run("calibration_check", metric=metric, average=average, **how)
     used |= o.only("weight", "group")
-    return pieces.rows_of(source, calibrator.n, metric, **used), calibrator, check
+    return pieces.rows_of(source, calibrator, metric, None, **used), calibrator, check
 
 
-def _apply(o: Arguments, source: io.Input) -> Answer:
+def _apply(o: Arguments, source: io.Input) -> lines.Answer:
     """Write rows with a column of calibrated probabilities."""
     calibrator = io.load_saved(o.map, "map")
     rows = layout.read_table_rows(o, source, labels="none")
@@ -407,7 +393,6 @@ def _apply(o: Arguments, source: io.Input) -> Answer:
         ("map", f"{calibrator.formula} ({calibrator.summary})"),
         ("mean", f"{_report.number(mean)}, was {_report.number(was)}".rstrip(", was")),
     ]
-    values = {"mean_before": was, "mean": mean, "output": out.target}
-    values |= {"formula": calibrator.formula}
-    results = {"calibrator": calibrator}
-    return Answer(rows, results, facts, values=values, beside_rows=True)
+    values = {"calibrator": calibrator, "mean_before": was, "mean": mean}
+    values |= {"output": out.target, "formula": calibrator.formula}
+    return lines.Answer(rows, values, facts, beside_rows=True)

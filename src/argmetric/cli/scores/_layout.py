@@ -173,7 +173,11 @@ class TableRows:
             self.p, p = call.p, call.reference[1]
         self.labelled = self.reference = y, p
         if self.way != "classes":
-            found = fit_reference(o, table, y, p)
+            from argmetric._calibrate.resolve import resolve_reference
+
+            known = y, Probabilities(p, self.logits)
+            with naming(table.source):
+                found = resolve_reference(known, logits=self.logits)
             self.calibrator = found.calibrator
             self.reference = None if found.rows is None else found
 
@@ -215,19 +219,22 @@ class TableRows:
                     )
         return {name: found[name] for name in self.columns}
 
-    def label_matrix(
-        self, pattern: str, option: str, o: Arguments, *, missing: bool = False
+    def labels_in(
+        self, name: str, option: str, o: Arguments, *, missing: bool = False
     ) -> AnyArray:
-        """Return labels of several columns as 0 and 1, nan where one is missing."""
-        columns = self.partners(pattern, option, o.scores or o.labels).values()
-        how: Any = {"pos_label": o.pos_label, "missing": missing}
-        read = [files.labels(self.table, name, **how) for name in columns]
-        return np.stack(read, axis=1).astype(float if missing else np.int64)
+        """Return labels of a column, or of those of a pattern: 0 and 1, or classes.
 
-    def class_labels(self, column: str, *, missing: bool = False) -> AnyArray:
-        """Return the class of each row from a column; None where missing."""
-        how: Any = {"missing": missing}
-        codes, found = files.class_names(self.table, column, self.names, **how)
+        Where one is missing, it is nan, or None of classes.
+        """
+        pos, how = o.pos_label, {"missing": missing}
+        if self.way == "wide":
+            columns = self.partners(name, option, o.scores or o.labels).values()
+            read = [files.labels(self.table, x, pos_label=pos, **how) for x in columns]
+            return np.stack(read, axis=1).astype(float if missing else np.int64)
+        files.named_column(self.table, name)
+        if self.way == "one":
+            return files.labels(self.table, name, pos_label=pos, **how)
+        codes, found = files.class_names(self.table, name, self.names, **how)
         classes = dict(zip(self.names, self.classes, strict=True))
         if not missing:
             return np.array([classes[name] for name in found])[codes]
@@ -344,7 +351,7 @@ class TableRows:
         """Find the columns of true labels, if they are there, and read them."""
         if self.way == "wide":
             if o.labels is not None:
-                self.y = self.label_matrix(o.labels, "--labels", o)
+                self.y = self.labels_in(o.labels, "--labels", o)
                 self.use("labels", o.labels)
             elif labels in ("required", "classes"):
                 raise UsageError("several labels need their true labels: pass --labels")
@@ -378,7 +385,7 @@ class TableRows:
     ) -> AnyArray:
         """Return a column of labels: classes, as in the file, or 0 and 1."""
         if self.way == "classes":
-            return self.class_labels(name)
+            return self.labels_in(name, "--label", o)
         if labels != "classes":
             return files.labels(self.table, name, pos_label=pos_label)
         both = not o.has("confidence")  # a promise may speak of one class
@@ -496,15 +503,6 @@ def _scores_of(
 
 
 # ---------------------------------------------------------------------------- maps
-
-
-def fit_reference(o: Arguments, table: files.Table, y: AnyArray, p: Floats) -> Any:
-    """Return the calibrator of labelled rows, with these rows."""
-    from argmetric._calibrate.resolve import resolve_reference
-
-    logits = bool(o.logits)
-    with naming(table.source):
-        return resolve_reference((y, Probabilities(p, logits)), logits=logits)
 
 
 def require_both_classes(place: str, y: AnyArray) -> None:

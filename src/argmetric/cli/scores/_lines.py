@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
@@ -76,17 +76,16 @@ def forecast_facts(forecast: Any, *but: str) -> Facts:
 
 
 class Answer(NamedTuple):
-    """Answer of a verb on rows: results by their keys in JSON, and lines for people.
+    """Answer of a verb on rows: results and values by their keys in JSON, and lines.
 
-    `values` are further keys of JSON. With `beside_rows` the lines go to standard
-    error. `judged` is the score that --fail-under judges, and what it is called.
+    With `beside_rows` the lines go to standard error. `judged` is the score that
+    --fail-under judges, and what it is called.
     """
 
     rows: TableRows
-    results: dict[str, Any]
+    values: dict[str, Any]
     facts: Facts
     notes: Iterable[str] = ()
-    values: Mapping[str, Any] = {}
     beside_rows: bool = False
     judged: tuple[float, str] | None = None
 
@@ -117,8 +116,7 @@ def verb(
             rows = found.rows
             values = {
                 **rows.description(),
-                **{key: _plain(one) for key, one in found.results.items()},
-                **found.values,
+                **{key: _plain(one) for key, one in found.values.items()},
                 "notes": [*dict.fromkeys(found.notes)],
                 "labels": rows.names if rows.way == "wide" else None,
             }
@@ -135,8 +133,8 @@ def verb(
     return make
 
 
-def _plain(result: Result | list[Any] | None) -> object:
-    return result if result is None or isinstance(result, list) else result.to_dict()
+def _plain(value: Any) -> object:
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 def actual_lines(score: SupportsFloat | None) -> Facts:
@@ -314,12 +312,11 @@ def save_report(rows: TableRows, o: Arguments, decision: Any, labels: object) ->
     """Write the report of a decision, or of labels that were found in another way."""
     if o.report is None:
         return
+    more = {}
     with _report.progress("reporting"):
-        if decision is not None:
-            page = _page(rows, o, decision)
-        else:
-            page = _page(rows, o, rows.decide(prior=o.prior), labels=labels)
-        save(page, o.report)
+        if decision is None:
+            decision, more = rows.decide(prior=o.prior), {"labels": labels}
+        save(_page(rows, o, decision, **more), o.report)
 
 
 def _page(rows: TableRows, o: Arguments, decision: Any, **labels: object) -> Report:

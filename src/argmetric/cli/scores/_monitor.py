@@ -23,7 +23,6 @@ from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._lines import rule_text, save
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
-from argmetric.cli.scores._rows import check_options, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
@@ -96,10 +95,9 @@ _OWN = _Rows, _Periods, _Files, opt.OverGroups
 
 @command(
     "score scores one_label mean logits time by group label late_labels "
-    "decision_column pos_label metric "
-    "average zero_division rule threshold reference reference_score reference_label "
-    "every shift coverage floor false_alarms append output report json format encoding "
-    "max_line decimal",
+    "decision_column pos_label metric average zero_division rule threshold reference "
+    "reference_score reference_label every shift coverage floor false_alarms append "
+    f"output report json {layout.READING}",
     *_OWN,
 )
 def monitor(o: Arguments) -> int:
@@ -129,17 +127,16 @@ def monitor(o: Arguments) -> int:
     argmetric monitor a.csv --scores 'p_*' --one-label --reference v.csv --time t
     """
     source = io.join_inputs(o.file, o.more)
-    if o.output is not None:
-        refuse_bad_target(o.output)
-        if not o.output.lower().endswith((".json", ".csv")):
-            raise UsageError(
-                f"-o {o.output}: the name of the file must end in .json or .csv; "
-                "--report writes a page"
-            )
+    refuse_bad_target(o.output)
+    if not (o.output or ".csv").lower().endswith((".json", ".csv")):
+        raise UsageError(
+            f"-o {o.output}: the name of the file must end in .json or .csv; "
+            "--report writes a page"
+        )
     if o.append is not None:
         State.check_file(o.append)
-    exclude(o, "rule", "threshold", "decision_column")
-    check_options("monitor", o)
+    io.exclude(o, "rule", "threshold", "decision_column")
+    io.check_options("monitor", o)
     every = _length(o.every, o.time)
     if o.reference is None and o.append is None:
         raise UsageError(
@@ -156,7 +153,7 @@ def monitor(o: Arguments) -> int:
     return _answer(o, source, work(o, source, every))
 
 
-class _MonitorRun(NamedTuple):
+class _Run(NamedTuple):
     """Periods of some files, None without rows, and those known before."""
 
     periods: Any
@@ -165,7 +162,7 @@ class _MonitorRun(NamedTuple):
     before: am.Monitoring | None = None
 
 
-def _in_blocks(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun:
+def _in_blocks(o: Arguments, source: io.Input, every: int | str) -> _Run:
     """Count rows file by file, on top of what --append keeps."""
     decider, metric = o.threshold, metric_named(o.metric, o.zero_division)
     if o.rule is not None:
@@ -184,7 +181,7 @@ def _in_blocks(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun:
     with alone, warnings_in(reader.notes):
         paths = io.list_files(source, remote=True)
         if o.append is None:
-            return _MonitorRun(count.periods(paths, late), reader, len(paths))
+            return _Run(count.periods(paths, late), reader, len(paths))
         same = o.only("zero_division", "threshold", "decision_column")
         same |= {**options, **o.only("time", "by", "group")}
         fixed = {f"--{k.replace('_', '-')}": v for k, v in same.items()}
@@ -200,7 +197,7 @@ def _in_blocks(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun:
         found = count.periods(paths, late, before)
         if names and found is not None:
             state.save(o.append, found, fresh, reader.zoned)
-    return _MonitorRun(found, reader, len(paths), before)
+    return _Run(found, reader, len(paths), before)
 
 
 def _checked_rule(o: Arguments) -> am.Rule:
@@ -217,19 +214,15 @@ def _checked_rule(o: Arguments) -> am.Rule:
     return rule
 
 
-def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun:
+def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _Run:
     """Return periods of rows of one of several classes, which are read at once."""
     metric, _ = layout.metric_of(o, "classes")  # wrong usage comes before the files
     rule = None if o.rule is None else io.load_rule(o.rule, "classes")
     labelled = True if o.decision_column else None if rule is None else False
-    reader, paths = (
-        RowReader(o, labelled, rule=rule),
-        io.list_files(source, remote=True),
-    )
+    reader = RowReader(o, labelled, rule=rule)
+    paths = io.list_files(source, remote=True)
     with _report.reading(io.shown_input(source)), warnings_in(reader.notes):
-        rows = reader.at_once(paths)
-        if rows is None:
-            return _MonitorRun(None, reader, len(paths))
+        rows = reader.at_once(paths, source)
         classes = rule.classes if rule else io.as_classes([*reader.columns])
         if rule is not None and o.metric is None:
             metric = rule.metric
@@ -237,15 +230,24 @@ def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun
             metric, _ = layout.metric_of(o, "classes", len(classes))
         named = o.scores or o.mean
         _, *known = layout.read_reference(o, named, reader.columns, rule)
-        p, labels = rows.pop("p"), rows.pop("labels")
-        how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
-        how |= {"classes": classes, "reference": tuple(known), "every": every}
-        if o.mean is not None:
-            how["mean"], p = p, None
-        with naming(io.shown_input(source)):
-            decided = rule if labels is None else labels
-            found = am.classes.monitor(p, decided, metric, **how)
-    return _MonitorRun(found, reader, len(paths))
+        how = {"classes": classes, "reference": tuple(known), "every": every}
+        labels = rows.pop("labels")
+        decided = rule if labels is None else labels
+        found = _watch(o, source, decided, metric, **rows, **how)
+    return _Run(found, reader, len(paths))
+
+
+def _watch(
+    o: Arguments, source: io.Input, decided: Any, *metric: Any, **how: Any
+) -> Any:
+    """Monitor rows that were read at once."""
+    verb: Any = am.classes.monitor if o.one_label else am.monitor
+    how |= o.only("shift", "coverage", "false_alarms", "logits")
+    p = how.pop("p")
+    if o.mean is not None:
+        how["mean"], p = p, None
+    with naming(io.shown_input(source)):
+        return verb(p, decided, *metric, **how)
 
 
 def _of_promise(o: Arguments, source: io.Input, every: int | str, rule: Any) -> int:
@@ -262,10 +264,7 @@ def _of_promise(o: Arguments, source: io.Input, every: int | str, rule: Any) -> 
         raise UsageError(
             f"{o.rule} has a threshold for each group: pass --group COLUMN"
         )
-    watch: Any = am.monitor
-    if o.one_label:
-        watch = am.classes.monitor
-    else:
+    if not o.one_label:
         one = rule.cuts[0] if parity is None else parity.rules[0]
         if layout.is_named(one) and o.pos_label is None:
             o = o.but(pos_label=str(one.pos_label))
@@ -280,21 +279,12 @@ def _of_promise(o: Arguments, source: io.Input, every: int | str, rule: Any) -> 
         groups = io.groups_of_rule(table, o, groups, parity)
         reference.append(groups.ids[groups.codes])
     with _report.reading(io.shown_input(source)), warnings_in(reader.notes):
-        rows = reader.at_once(paths)
-        if rows is None:
-            raise files.DataError(f"{io.shown_input(source)} has no rows")
+        rows = reader.at_once(paths, source)
         del rows["labels"]
-        how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
-        how |= {"reference": tuple(reference), "every": every}
-        with naming(io.shown_input(source)):
-            found: Any = watch(how.pop("p"), rule, **how)
-    used = ", ".join(f"{k} {v!r}" for k, v in reader.names.items())
-    count = _report.count(len(paths), "file")
-    facts = [("rows", f"{reader.rows:,} of {count} ({used})"), *found.lines()]
+        rows |= {"reference": tuple(reference), "every": every}
+        found = _watch(o, source, rule, **rows)
+    facts = [*found.lines()]
     facts += [(x.start, "  ".join(x.cells())) for x in found.periods[-_SHOWN_PERIODS:]]
-    _write(o, found)
-    save(found, o.report)
-    remarks = [*dict.fromkeys([*reader.notes, *found.notes])]
     values: _report.Values = {
         "file": io.shown_input(source),
         "rows": reader.rows,
@@ -302,38 +292,45 @@ def _of_promise(o: Arguments, source: io.Input, every: int | str, rule: Any) -> 
         "rule": rule.to_dict(),
         "alarms": len(found.alarms),
         "periods": [x.to_dict() for x in found.periods],
-        "notes": remarks,
+        "notes": [*dict.fromkeys([*reader.notes, *found.notes])],
     }
-    notes = [("note", one) for one in remarks]
-    _report.print_answer("monitor", values, facts, json=o.json, notes=notes)
-    return _say_alarms(_alarms(found, None))
+    return _tell(o, _Run(found, reader, len(paths)), values, facts)
 
 
-def _answer(o: Arguments, source: io.Input, counted: _MonitorRun) -> int:
+def _answer(o: Arguments, source: io.Input, counted: _Run) -> int:
     """Print the periods, write them, and say which alarms are new."""
-    found, reader, n_files, before = counted
+    found, reader, n_files, _ = counted
     if found is None:
         raise files.DataError(f"{io.shown_input(source)} has no rows")
     values = _values(found, reader, io.shown_input(source), n_files)
     values |= {"state": o.append, "output": o.output}
-    _write(o, found)
-    save(found, o.report)
-    used = ", ".join(f"{k} {v!r}" for k, v in values["columns"].items())
-    n, level = _report.count(n_files, "file"), 100 * values["false_alarms"]
+    level = 100 * values["false_alarms"]
     alarms_of_a_year = f"{level:g} % probability of a false alarm per year"
     parts = [(x.start, x) for x in found.periods[-_SHOWN_PERIODS:]]
     last = ((name, x.periods[-1]) for name, x in getattr(found, "segments", {}).items())
     parts += [*last][:_SHOWN_SEGMENTS]
     facts = [
-        ("rows", f"{reader.rows:,} of {n} ({used or 'none is new'})"),
         _report.metric_line(found.metric),
         ("decision", values["decision"]),
         found.lines()[0],
         ("alarms", f"{values['alarms']}; {alarms_of_a_year}"),
         *((name, "  ".join(one.cells())) for name, one in parts),
     ]
-    notes = [("note", one) for one in (*values["notes"], found._notes()[-1])]
-    _report.print_answer("monitor", values, facts, json=o.json, notes=notes)
+    return _tell(o, counted, values, facts, found._notes()[-1])
+
+
+def _tell(
+    o: Arguments, run: _Run, values: _report.Values, facts: _report.Facts, *notes: str
+) -> int:
+    """Write and print what was found; return the exit code."""
+    found, reader, n_files, before = run
+    _write(o, found)
+    save(found, o.report)
+    used = ", ".join(f"{k} {v!r}" for k, v in reader.names.items()) or "none is new"
+    rows = f"{reader.rows:,} of {_report.count(n_files, 'file')} ({used})"
+    said = [("note", one) for one in (*values["notes"], *notes)]
+    facts = [("rows", rows), *facts]
+    _report.print_answer("monitor", values, facts, json=o.json, notes=said)
     return _say_alarms(_alarms(found, before))
 
 

@@ -85,12 +85,12 @@ class RowReader:
         if self.rows == before:
             self.notes.append(f"{path} has no rows")
 
-    def at_once(self, paths: list[str]) -> dict[str, Any] | None:
-        """Return the columns of the rows of all files by name; None without rows."""
+    def at_once(self, paths: list[str], source: load.Input) -> dict[str, Any]:
+        """Return the columns of the rows of all files by name."""
         blocks = [block for path in paths for block in self.blocks(path)]
         self.check()
         if not blocks:
-            return None
+            raise files.DataError(f"{load.shown_input(source)} has no rows")
         found: dict[str, Any] = {}
         for name in ("p", "labels", "known", "time"):
             parts = [one[name] for one in blocks]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,9 +21,7 @@ from argmetric.cli._learning import warnings_in
 from argmetric.cli._report import progress
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores import _rows as load
-from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows
-from argmetric.cli.scores._rows import check
+from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows, metric_of
 from argmetric.metrics import ClassMetric, Metric
 from argmetric.scale import files
 
@@ -77,7 +76,7 @@ def works_in_pieces(verb: str, o: Arguments, source: io.Input) -> bool:
     beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
     if not beyond:
         return True
-    check(verb, {"whole", *filter(o.has, o.names)}, o)
+    io.check(verb, {"whole", *filter(o.has, o.names)}, o)
     option, name = f"--{beyond[0].replace('_', '-')}", io.shown_input(source)
     if remote:
         raise UsageError(f"{option} needs all rows at once: copy {name} to this disk")
@@ -90,7 +89,7 @@ def works_in_pieces(verb: str, o: Arguments, source: io.Input) -> bool:
     output = "-"
     if many and verb == "decide" and not o.output_format:
         output = o.output or "-"
-    if output != "-" and not (suffix(output) or os.path.isfile(output)):
+    if output != "-" and not (Path(output).suffix or os.path.isfile(output)):
         raise UsageError(
             f"{option} reads all rows at once, and they are written to one file, not "
             f"to a folder: pass -o {output}.csv, or leave {option} out"
@@ -102,16 +101,6 @@ def _is_large(o: Arguments, source: io.Input) -> bool:
     """Return whether files take more memory than there is, if read at once."""
     needed = _memory_of(source)
     return (o.memory is not None or needed > _ALWAYS_READ) and needed > _limit(o)
-
-
-def names_a_file(output: str) -> bool:
-    """Return whether an output is no folder, by its ending."""
-    return suffix(output) in (".csv", ".tsv", ".jsonl", ".parquet")
-
-
-def suffix(path: str) -> str:
-    """Return the ending of the name of a file; empty where it has none."""
-    return os.path.splitext(path)[1]
 
 
 def _limit(o: Arguments) -> int:
@@ -173,10 +162,9 @@ def running(o: Arguments, source: io.Input) -> Iterator[Any]:
         known = keywords_of(function)
         return function(**{name: values[name] for name in known if name in values})
 
-    def run(verb: str, metric: AnyMetric = None, **more: object) -> Any:
+    def run(verb: str, **more: object) -> Any:
         """Open the files and call a verb; `more` are its first arguments."""
         values = {**settings, **more}
-        values |= {} if metric is None else {"metric": metric}
         opened = call(partial(scale.open, source), values)
         return call(getattr(replace(opened, reading=_reading(o)), verb), values)
 
@@ -185,15 +173,11 @@ def running(o: Arguments, source: io.Input) -> Iterator[Any]:
 
 
 def rows_of(
-    source: io.Input,
-    n: int,
-    metric: AnyMetric,
-    average: str | None = None,
-    groups: int | None = None,
-    **used: str | None,
+    source: io.Input, found: Any, metric: AnyMetric, average: Any, **used: str | None
 ) -> TableRows:
     """Return a description of rows that were read in batches, like that of others."""
-    table = SimpleNamespace(source=io.shown_input(source), format="parquet", n_rows=n)
+    file, groups = io.shown_input(source), getattr(found, "n_groups", None)
+    table = SimpleNamespace(source=file, format="parquet", n_rows=found.n)
     ids = None if groups is None else SimpleNamespace(ids=range(groups))
     rows = TableRows(table, "one", metric, average, groups=ids)
     for role, name in used.items():
@@ -202,31 +186,27 @@ def rows_of(
 
 
 def answer_in_pieces(
-    verb: str,
-    o: Arguments,
-    source: io.Input,
-    metric: AnyMetric,
-    average: str | None,
-    *,
-    named: str = "",
-    **how: object,
+    verb: str, o: Arguments, source: io.Input, *, named: str = "", **how: Any
 ) -> tuple[TableRows, Any, list[str]]:
     """Return rows that were read in pieces, the answer of a verb, and notes.
 
-    `named` are the options of columns that the verb must be given.
+    `named` are the options of columns that the verb must be given. The metric is that
+    of the options, if no other is.
     """
+    average = None
+    if "metric" not in how:
+        how["metric"], average = metric_of(o, "one")
     fitting = verb in ("tune", "calibrate")
     used: Any = columns(o, source, *named.split(), logits=fitting) if named else {}
     notes = ["read in pieces"]
     with warnings_in(notes), running(o, source) as run:
-        found = run(verb, metric, average=average or "groups", **used, **how)
+        found = run(verb, average=average or "groups", **used, **how)
     roles = {"decision" if k == "decision_column" else k: x for k, x in used.items()}
     for role in ("score", "decision", "label", "group"):
         if isinstance(name := getattr(found, role, None), str):
             roles[role] = name
-    groups = getattr(found, "n_groups", None)
     roles.setdefault("group", o.group)
-    rows = rows_of(source, found.n, metric, average, groups, **roles)
+    rows = rows_of(source, found, how["metric"], average, **roles)
     return rows, found, [*notes, *getattr(found, "skipped", ())]
 
 
@@ -239,19 +219,19 @@ def read_decisions(rows: TableRows, o: Arguments) -> tuple[str, AnyArray] | None
             name = name or DECISIONS
         if name is None:
             return None
-        labels = rows.label_matrix(name, "--decision-column", o)
+        labels = rows.labels_in(name, "--decision-column", o)
         rows.use("decisions", name if rows.judged else None)
         return f"columns {name!r}", labels
     taken = [o.group, rows.used.get("label")] if rows.way == "classes" else []
     usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
     if name is None and not usual:
         return None
-    name = load.find_decisions(table, name)
+    name = io.find_decisions(table, name)
     rows.use("decision", name)
     if rows.way == "classes":
-        return f"column {name!r}", rows.class_labels(name)
+        return f"column {name!r}", rows.labels_in(name, "--decision-column", o)
     pos_label = o.pos_label if rows.judged else None
-    return f"column {name!r}", load.load_decisions(table, name, pos_label)
+    return f"column {name!r}", io.load_decisions(table, name, pos_label)
 
 
 def read_known_labels(rows: TableRows, o: Arguments) -> AnyArray | None:
@@ -259,9 +239,4 @@ def read_known_labels(rows: TableRows, o: Arguments) -> AnyArray | None:
     if o.known is None:
         return None
     rows.use("known", o.known)
-    if rows.way == "wide":
-        return rows.label_matrix(o.known, "--known", o, missing=True)
-    name = files.named_column(rows.table, o.known)
-    if rows.way == "classes":
-        return rows.class_labels(name, missing=True)
-    return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)
+    return rows.labels_in(o.known, "--known", o, missing=True)

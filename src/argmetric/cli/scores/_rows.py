@@ -171,9 +171,8 @@ def find(
     defaults = DEFAULTS[role] + (files.LOGIT_NAMES if logits else ())
     used: Any = list(taken)
     usual = files.default_columns(table, defaults, taken=used)
-    for stem in (
-        () if usual or name is not None or role != "score" else files.SCORE_NAMES
-    ):
+    looks = role == "score" and name is None and not usual
+    for stem in files.SCORE_NAMES if looks else ():
         alike = [name for name in table.names if name.lower().startswith(f"{stem}_")]
         if len(alike) > 1:  # such as p_0, p_1, p_2
             raise files.DataError(
@@ -269,11 +268,10 @@ def is_saved(path: str | None) -> bool:
         file.seek(0)
         text = file.read(_LARGEST_SAVED).decode("utf-8-sig", errors="replace")
     try:
-        found, end = json.JSONDecoder().raw_decode(text.lstrip())
+        found = json.loads(text)  # rows as JSON lines are several objects
     except ValueError:
         return False
-    alone = not text.lstrip()[end:].strip()  # rows as JSON lines are several objects
-    return alone and isinstance(found, dict) and not _SAVED_KEYS.isdisjoint(found)
+    return isinstance(found, dict) and not _SAVED_KEYS.isdisjoint(found)
 
 
 def load_saved(path: str, what: str) -> Any:

@@ -186,10 +186,9 @@ def _check_options(o: Arguments, metric: Metric) -> None:
         get_rule(o.rule or "histogram").init_state(metric)
     except ValueError as error:  # no threshold can be learned for it
         raise UsageError(str(error)) from error
-    if o.checkpoint is not None:
-        refuse_bad_target(o.checkpoint)
+    refuse_bad_target(o.checkpoint)
+    refuse_bad_target(o.output, stream=True)
     if o.output not in (None, "-"):
-        refuse_bad_target(o.output)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samefile(o.file, o.output):
                 raise UsageError(f"-o {o.output} is the input: it would be overwritten")

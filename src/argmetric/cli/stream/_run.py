@@ -64,7 +64,6 @@ def read_checkpoint(path: str) -> Checkpoint:
     return Checkpoint(manifest, arrays, path)
 
 
-_SECONDS = 0.25  # between two looks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -154,11 +153,9 @@ def _as_json(label: str) -> str:
 
 
 @contextlib.contextmanager
-def predictions_to(target: str | None) -> Iterator[Callable[[memoryview], object]]:
-    """Yield what writes predictions: to a file, to standard output, or to nothing."""
-    if target is None:
-        yield lambda data: None
-    elif target == "-":  # what goes wrong is for the caller to tell
+def predictions_to(target: str) -> Iterator[Callable[[memoryview], object]]:
+    """Yield what writes predictions: to a file, or to standard output."""
+    if target == "-":  # what goes wrong is for the caller to tell
         yield sys.stdout.buffer.write
         sys.stdout.buffer.flush()
     else:
@@ -184,8 +181,6 @@ class StreamRun:
         # Of predictions, each made before its label was seen
         self.counts = dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
         self.kept = 0  # rows of the last checkpoint
-        self._line: Any = None  # on standard error, if that is a terminal
-        self._next_look = time.monotonic() + _SECONDS
 
     @property
     def n_rows(self) -> int:
@@ -196,7 +191,7 @@ class StreamRun:
 
         A checkpoint is left in all three cases; the error is raised after it.
         """
-        started, warned = time.monotonic(), False
+        started, warned, status = time.monotonic(), False, None
         # Before the first block, which waits for compilers, there is nothing to keep
         with contextlib.ExitStack() as in_order:
             try:
@@ -204,20 +199,20 @@ class StreamRun:
                     self._take(block)
                     if not self.seconds:
                         in_order.enter_context(ends_in_order(*_SIGNALS))
+                        status = in_order.enter_context(_report.progress("learning"))
                     self.seconds = time.monotonic() - started
                     if self.rows.rows >= blocks.MANY_ROWS and not warned:
                         warned = True
                         if self.absence is not None:
-                            self._close_line()
                             say(f"so far, {self.absence}")
-                    self._look()
+                    if status is not None:
+                        status.update(self._progress)
                     if stopped():
                         break
                     if self.n_rows - self.kept >= self.every:
                         self._keep()
                 self.finished = not stopped()
             finally:
-                self._close_line()
                 self._keep()
 
     def _take(self, block: blocks.RowBlock) -> None:
@@ -245,29 +240,16 @@ class StreamRun:
             how = self.configuration
             self.write(prediction_lines(how, numbers, scores, decisions, y))
 
-    def _look(self) -> None:
-        """Print the progress from time to time, on a terminal only."""
-        if time.monotonic() < self._next_look or not sys.stderr.isatty():
-            return
+    @property
+    def _progress(self) -> str:
+        """The score so far, for a terminal."""
         rate = self.n_rows / max(self.seconds, 1e-9)
         score, threshold = self.model.score_, self.model.threshold_
-        text = (
+        return (
             f"{self.n_rows:,} rows · {self.configuration['metric']} "
             f"{_report.number(score)} · threshold {_report.number(threshold)} · "
             f"{rate:,.0f} rows/s"
         )
-        if self._line is None:
-            from rich.console import Console
-
-            self._line = Console(stderr=True, highlight=False).status(text)
-            self._line.start()
-        self._line.update(text)
-        self._next_look = time.monotonic() + _SECONDS
-
-    def _close_line(self) -> None:
-        if self._line is not None:
-            self._line.stop()
-            self._line = None
 
     @property
     def absence(self) -> str | None:
