@@ -105,6 +105,8 @@ def test_scores_are_those_of_forecast() -> None:
         assert (left.mean, left.interval) == (after.mean, after.interval)
         assert kept.coverage == 0.8
         assert kept.interval[1] - kept.interval[0] < 0.2
+    most = am.review_rows(new, None, "mcc", 600, reference=calibrator)
+    assert most.mean == 1.0
     one, same, other = (
         am.review_rows(new, labels, "f1", 30, reference=calibrator, random_state=seed)
         for seed in (0, 0, 1)
@@ -226,7 +228,7 @@ def test_what_a_review_shows() -> None:
         ({"coverage": 1.5}, "coverage must lie"),
         ({"labels": [1, 0]}, "labels has shape"),
         ({"labels": list("abababab")}, "pass labels == 'b'"),
-        ({"p": np.ones((2, 3)) / 2}, "matrix"),
+        ({"p": [[0.5, 0.4], [0.2, 0.6]]}, "p must be one column, not a matrix"),
     ],
 )
 def test_what_is_refused(given: dict[str, Any], message: str) -> None:

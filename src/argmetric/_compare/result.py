@@ -15,7 +15,7 @@ from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground import display
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.display import ASSUMES, Field, Result, documented
+from argmetric._ground.display import ASSUMES, Field, Result, documented, hide_private
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import drawing, small_densities, small_difference
 from argmetric._ground.saving import Saved, check_version, is_file_of, with_intervals
@@ -80,6 +80,7 @@ class PastEstimate(NamedTuple):
     high: float
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False)
 class Difference(Result):
     """Paired difference of the scores of two models on the same rows.
@@ -110,11 +111,12 @@ class Difference(Result):
     interval: tuple[float, float]
     coverage: float
     probability: float
+    _counted: bool = True  # where all draws are equal: whether all labels are known
 
     @property
     def verdict(self) -> str:
         """How sure it is which model is better, or that nothing is estimated."""
-        if self.interval[0] == self.interval[1]:
+        if self.interval[0] == self.interval[1] and (self._counted or not self.mean):
             return VERDICTS[4 if self.mean else 3]
         most = max(self.probability, 1.0 - self.probability)
         return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
@@ -131,7 +133,7 @@ class Difference(Result):
         gap, ends = sign * self.mean, sorted((sign * low, sign * high))
         open_ = self.verdict == VERDICTS[2]
         if gap < 0.0 if open_ else surety < 0.5:
-            names, gap, ends = names[::-1], -gap, [-ends[1], -ends[0]]
+            names, gap, ends = names[::-1], -gap, [0.0 - ends[1], 0.0 - ends[0]]
             surety = 1.0 - surety
         than = f" {'of' if open_ else 'than'} {names[1]}" if several else ""
         by = f"by {gap:.3f} {title}"
@@ -309,7 +311,8 @@ class Comparison(Saved["Comparison"]):
             gap = gap._replace(mean=self.forecasts[a].mean - self.forecasts[b].mean)
         ahead = self._ahead[a] - self._ahead[b]
         better = float((ahead > 0).mean() + (ahead == 0).mean() / 2)
-        return Difference(self.names[a], self.names[b], *gap, self.coverage, better)
+        names, known = (self.names[a], self.names[b]), self.n_labels == self.n
+        return Difference(*names, *gap, self.coverage, better, known)
 
     def _pair(self, *models: Any) -> tuple[int, int]:
         """Return the indices of two models, by default of the first two in rank."""
@@ -458,8 +461,8 @@ class Comparison(Saved["Comparison"]):
         def is_enough(m: int) -> bool:
             return bool(SAFETY * reach * self.table.expected_sd(m, contrast) <= gap)
 
-        fewer = range(1, self.n - self.n_labels)
-        return 1 + bisect_left(fewer, True, key=is_enough)
+        most = self.n - self.n_labels
+        return min(most, 1 + bisect_left(range(1, most), True, key=is_enough))
 
     def estimates(self) -> tuple[PastEstimate, ...]:
         """Return what was known after fewer labels, and what is known now.
@@ -545,11 +548,14 @@ class Comparison(Saved["Comparison"]):
         )
         y, groups = np.full(pattern.size, np.nan), values["groups"]
         y[np.array(values["labelled"][0], dtype=np.int64)] = values["labelled"][1]
-        shape = pattern.size, decisions.shape[1] - 1, odds.shape[1] - 1, len(decisions)
-        if shape != (bin_.size, pattern.max(), bin_.max(), len(values["names"])):
-            raise ValueError("its parts do not fit together")
+        shape = [pattern.size, len(decisions), decisions.shape[1], odds.shape[1]]
+        parts = [bin_.size, len(values["names"]), pattern.max() + 1, bin_.max() + 1]
         if groups is not None:
             groups = ScoredGroups(np.array(groups[0]), np.array(groups[1], dtype=float))
+            shape += groups.code.shape + groups.size.shape
+            parts += [pattern.size, groups.code.max() + 1]
+        if shape != parts:
+            raise ValueError("its parts do not fit together")
         kinds = bool(values["raw"]), bool(values["judged"])
         metric = metric_from_dict(values["metric_form"])
         table = PatternTable(decisions, pattern, bin_, odds, y, metric, *kinds, groups)

@@ -29,6 +29,7 @@ from argmetric._ground.types import (
     LabelsLike,
     ReferenceLike,
 )
+from argmetric._ground.validation import count_dimensions
 from argmetric._verbs.decide import decide
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
@@ -195,7 +196,7 @@ def review_rows(
     logits, leave = check.as_flags(logits=logits, leave_out=leave_out)
     coverage = check.check_share(coverage, "coverage")
     seed = check.check_count(random_state, "random_state", low=0)
-    if len(getattr(p, "shape", ())) > 1:
+    if count_dimensions(p) > 1:
         raise ValueError("p must be one column, not a matrix: review_rows ranks rows")
     layout = lay_out(p, logits=logits)
     n = layout.scores.size
@@ -228,7 +229,9 @@ def review_rows(
     else:
         after = search.distribution(chosen, rows)
     refuse_undefined(after.values, metric)
-    mean = before + rise if np.isfinite(before + rise) else after.mean
+    mean = after.mean
+    if np.isfinite(before + rise):
+        mean = float(np.clip(before + rise, after.values[0], after.values[-1]))
     worth = search.worth(chosen, rows)
     order = np.argsort(-worth, kind="stable")
     return Review(

@@ -154,9 +154,11 @@ class PatternTable:
         step = np.minimum(1.0, 0.5 * np.minimum(n - t, t))
         step = np.where(step > 0.0, step, 1.0)
         moved = self.decisions[:, :, None] * step
-        up, down = (
-            self.metric.value(tp + s * moved, k, t + s * step, n) for s in (0.5, -0.5)
-        )
+        with np.errstate(invalid="ignore"):  # roots, where a pattern has no rows
+            up, down = (
+                self.metric.value(tp + s * moved, k, t + s * step, n)
+                for s in (0.5, -0.5)
+            )
         return np.nan_to_num((up - down) / step)
 
     def influence(self, contrasts: Floats) -> Floats:
