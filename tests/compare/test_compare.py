@@ -61,9 +61,6 @@ def test_differences_without_labels_are_those_of_a_plain_twin(metric: str) -> No
     assert one.probability == pytest.approx((gap > 0).mean(), abs=0.04)
     ends = np.quantile(gap, (0.05, 0.95))
     np.testing.assert_allclose(one.interval, ends, atol=0.12 * gap.std())
-    for name, column in zip("AB", wanted.T, strict=True):
-        score = found.scores()[name]
-        assert score.mean == pytest.approx(column.mean(), abs=4 * column.std() / 60)
 
 
 def test_means_over_groups_are_those_of_a_plain_twin() -> None:
@@ -330,9 +327,7 @@ def test_what_it_shows() -> None:
     rows = FOUND.next_rows(50)
     found = FOUND.add(rows, NEW_Y[rows])
     text, one = repr(found), found.difference()
-    gap = f"{one.mean:.3f} F1 ({one.interval[0]:+.3f} to {one.interval[1]:+.3f})"
     wanted = one._answer("F1", greater_is_better=True, several=False)
-    assert gap in wanted
     assert text.splitlines()[0] == wanted
     assert f"P(A is better)  {one.probability:.3f}" in text
     assert "labels          50 of 2,400 rows (2.1%)" in text

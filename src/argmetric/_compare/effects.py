@@ -333,7 +333,7 @@ class EffectsModel:
         size = particles.normal.shape[1]
         while heat < 1.0:
             level = particles.level.sum(axis=1)
-            level = level - level.max()
+            level -= level.max()
             step = _next_step(level, 1.0 - heat)
             heat = 1.0 if step >= 1.0 - heat else heat + step
             weight = np.exp(step * level)
@@ -349,15 +349,15 @@ class EffectsModel:
             for _ in range(LAST_MOVES if heat == 1.0 else MOVES):
                 noise = rng.standard_normal(particles.normal.shape)
                 length = scale * OPTIMAL_STEP / np.sqrt(size)
-                step = length * np.einsum("ij,kj->ik", noise, root)
-                accepted = self._move(particles, step, heat, rng)
+                change = length * np.einsum("ij,kj->ik", noise, root)
+                accepted = self._move(particles, change, heat, rng)
                 scale = float(np.clip(scale * np.exp(accepted - 0.25), 0.1, 2.0))
                 self._move_patterns(particles, deviation, heat, rng)
         return particles
 
-    def _move(self, old: Particles, step: Floats, heat: float, rng: Generator) -> float:
+    def _move(self, old: Particles, by: Floats, heat: float, rng: Generator) -> float:
         """Change all parameters by Metropolis; return the part that is accepted."""
-        new = self.particles(old.normal + step, old.which)
+        new = self.particles(old.normal + by, old.which)
         gain = heat * (new.level - old.level).sum(axis=1)
         gain -= (new.normal**2 - old.normal**2).sum(axis=1) / 2.0
         accept = np.log(rng.random(gain.size)) < gain

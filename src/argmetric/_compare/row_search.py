@@ -72,18 +72,19 @@ class RowSearch:
             parts.append((np.full(1, np.nan), np.full(1, weight * own.p_undefined)))
         return ScorePMF.from_atoms(parts)
 
-    def expected(self, labels: Booleans, rows: Integers) -> float:
-        """Return the expected score, negated where smaller is better."""
+    def choice(self, labels: Booleans, rows: Integers) -> Choice:
+        """Return rows and labels with their expected score."""
         above, below = self._other_rows(labels, rows)
         reviewed = (np.zeros(1), np.ones(1)) if self.leave else self._nodes(rows)
         counts = [self._nodes(above), self._nodes(below), reviewed]
         hits, misses, seen = np.ix_(*(values for values, _ in counts))
         x, y, z = np.ix_(*(weights for _, weights in counts))
         score, weights = self.score(above.size, hits, misses, seen), x * y * z
-        defined = ~np.isnan(score)
-        if not defined.any():
-            return -np.inf
-        return self.sign * float(np.average(score[defined], weights=weights[defined]))
+        defined, value = ~np.isnan(score), -np.inf
+        if defined.any():
+            mean = np.average(score[defined], weights=weights[defined])
+            value = self.sign * float(mean)
+        return Choice(value, rows, labels)
 
     def score(
         self, k: float | Integers, hits: Floats, misses: Floats, seen: Floats
@@ -118,10 +119,6 @@ class RowSearch:
         nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
         counts = self.p[rows].sum() + nodes * np.sqrt(variance)
         return np.clip(counts, 0.0, float(rows.size)), weights / weights.sum()
-
-    def choice(self, labels: Booleans, rows: Integers) -> Choice:
-        """Return rows and labels with their expected score."""
-        return Choice(self.expected(labels, rows), rows, labels)
 
     def best_rows(self, *, free: bool) -> Choice:
         """Return the best rows to review or leave out, and labels of all rows.
@@ -163,12 +160,9 @@ class RowSearch:
         best = max(sorted(starts), key=lambda one: window(one).value)
         step = max(1, min(last - first, budget) // (STARTS - 1))
         while step:
-            near = max(first, best - step), best, min(last, best + step)
+            near = best, max(first, best - step), min(last, best + step)
             top = max(near, key=lambda one: window(one).value)
-            if window(top).value > window(best).value:
-                best = top
-            else:
-                step //= 2
+            best, step = top, step if top != best else step // 2
         return window(best)
 
     def _plain_values(self, order: Integers, first: int, last: int) -> Floats:
