@@ -1,6 +1,6 @@
 """The random effects of compare against plain twins, and odd input."""
 
-import itertools
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.optimize import brentq, root
 from scipy.special import expit, logit, ndtri
-from scipy.stats import beta, betabinom, halfnorm, norm
+from scipy.stats import betabinom, halfnorm, norm
 
 import argmetric as am
 from argmetric._compare.effects import (
@@ -25,29 +24,22 @@ from argmetric._compare.effects import (
     RAW,
     SILENT_EFFECT,
     EffectsModel,
-    LabelledBins,
+    at_rates,
     effect_constants,
     one_system,
     quantiles,
 )
 from argmetric._compare.kernels.effects import log_rising
 
-NOTHING_WRONG = OWN._replace(
-    level=POINT, log_slope=POINT, bend=POINT, log_spread=POINT, pattern=POINT
-)
 
-
-def bins_of(odds: Any, labels: Any = (0, 0, 0), positives: Any = (0, 0, 0)) -> Any:
+def model_of(
+    prior: Any, odds: Any, labels: Any = (0, 0, 0), positives: Any = (0, 0, 0)
+) -> EffectsModel:
     """Six bins in two patterns and three strata, one system."""
-    return LabelledBins(
-        odds=np.atleast_2d(np.array(odds, dtype=float)),
-        rows=np.array([400, 150, 60, 30, 40, 50]),
-        pattern=np.array([0, 0, 0, 1, 1, 1]),
-        stratum=np.array([0, 0, 1, 2, 2, 2]),
-        decisions=np.array([[False, True]]),
-        labels=np.array(labels),
-        positives=np.array(positives),
-    )
+    rows, pattern = np.array([400, 150, 60, 30, 40, 50]), np.array([0, 0, 0, 1, 1, 1])
+    bins = np.atleast_2d(odds), rows, pattern, np.array([0, 0, 1, 2, 2, 2])
+    counts = np.array([[False, True]]), np.array(labels), np.array(positives)
+    return EffectsModel(*bins, *counts, prior)
 
 
 ODDS = np.array([-4.0, -2.0, -0.5, 0.3, 1.0, 3.0])
@@ -92,10 +84,10 @@ def drawn_by_hand(prior: Any, rng: Any) -> dict[str, Any]:
 
 def odds_by_hand(model: Any, found: dict[str, Any]) -> Any:
     """Log-odds of bins under parameters, with roots that scipy finds."""
-    bins, weight = model.bins, model.bins.rows / model.bins.rows.sum()
-    x = np.clip(bins.odds[0], -8, 8) if model.prior.system != POINT else bins.odds[0]
-    called = np.where(bins.pattern == 1, 1, -1)
-    d, u = effect_constants(model.prior.pattern), np.array(found["u"])[bins.pattern]
+    weight, odds = model.rows / model.rows.sum(), model.odds[0]
+    x = np.clip(odds, -8, 8) if model.prior.system != POINT else odds
+    called = np.where(model.pattern == 1, 1, -1)
+    d, u = effect_constants(model.prior.pattern), np.array(found["u"])[model.pattern]
     if found["silent"]:
         eta = found["level"] + logit(weight @ expit(x)) / 2
         eta = np.clip(eta + (found["e"] + SILENT_EFFECT) * called, -35, 35)
@@ -123,7 +115,7 @@ def odds_by_hand(model: Any, found: dict[str, Any]) -> Any:
 def test_the_posterior_is_that_of_importance_sampling(prior: Any) -> None:
     """Draws from the prior, weighed by beta-binomials: no particle moves."""
     labels, positives = np.array([20, 4, 16]), np.array([1, 2, 7])
-    model = EffectsModel(bins_of(ODDS, labels, positives), prior)
+    model = model_of(prior, ODDS, labels, positives)
     rng = np.random.default_rng(0)
     shares = np.array([[400, 150, 0, 0, 0, 0], [0, 0, 60, 0, 0, 0], [0, 0, 0, 3, 4, 5]])
     shares = shares / shares.sum(axis=1, keepdims=True)
@@ -166,42 +158,16 @@ def test_quantiles_are_those_of_the_mixtures(prior: Any) -> None:
         np.testing.assert_allclose(found, wanted, atol=0.011)  # a step of NORMAL
 
 
-def test_labels_of_few_rows_are_those_of_an_enumeration() -> None:
-    """All 2⁶ labels of six rows, with a rate of each pattern that is integrated."""
-    x = np.array([-2.0, -0.4, 0.2, -0.8, 0.5, 1.5])
-    called = np.array([0, 0, 0, 1, 1, 1])
-    bins = LabelledBins(
-        odds=x[None],
-        rows=np.ones(6, dtype=int),
-        pattern=called,
-        stratum=called,
-        decisions=np.array([[False, True]]),
-        labels=np.zeros(2, dtype=int),
-        positives=np.zeros(2, dtype=int),
-    )
-    sigma = 1.2
-    model = EffectsModel(bins, NOTHING_WRONG._replace(spread=sigma))
-    p = model.probability_draws(np.random.default_rng(0))
-    wanted, drawn = [], []
-    for y in itertools.product([0, 1], repeat=3):
-        for here in (called == 0, called == 1):
-            mu = expit(x[here]).mean()
-            kappa = 1 / (sigma**2 * mu * (1 - mu))
-
-            def joint(rate: float, here: Any = here, mu: Any = mu, y: Any = y) -> Any:
-                part = expit(x[here]) * rate / mu
-                if rate > mu:
-                    part = 1 - (1 - expit(x[here])) * (1 - rate) / (1 - mu)
-                return np.where(y, part, 1 - part).prod()
-
-            rates = beta(kappa * mu, kappa * (1 - mu))
-            value = quad(lambda r, f=joint, b=rates: f(r) * b.pdf(r), 0, 1, points=[mu])
-            wanted.append(value[0])
-            each = np.where(np.array(y)[:, None], p[here], 1 - p[here]).prod(axis=0)
-            drawn.append((each.mean(), each.std() / np.sqrt(each.size)))
-    assert sum(wanted) == pytest.approx(2.0, abs=1e-6)
-    mean, error = np.array(drawn).T
-    assert (np.abs(mean - wanted) < 4 * error + 1e-9).all()
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.3, 0.8, 1.0])
+def test_probabilities_go_the_way_of_the_rate_of_their_stratum(rate: float) -> None:
+    """By the same part of their way to 0, or to 1, in each stratum."""
+    p, stratum = np.array([[0.1, 0.5, 0.2, 0.9]]), np.array([0, 0, 1, 1])
+    mean = np.array([[0.3, 0.55]])
+    found = at_rates(p, mean, 1 - mean, np.array([[rate, 0.55]]), stratum=stratum)
+    ratio = rate / 0.3, (1 - rate) / 0.7
+    wanted = p[0, :2] * ratio[0] if rate < 0.3 else 1 - (1 - p[0, :2]) * ratio[1]
+    np.testing.assert_allclose(found[:, 0], [*wanted, 0.2, 0.9], rtol=1e-14)
+    assert found[:2].mean() == pytest.approx(rate)
 
 
 odds_of_bins = st.lists(
@@ -214,52 +180,44 @@ odds_of_bins = st.lists(
 @given(odds_of_bins, st.sampled_from([OWN, RAW, JUDGED, AS_REFERENCE]))
 def test_the_mean_is_kept(odds: list[float], prior: Any) -> None:
     """Before labels, means over the prior are the probabilities of the scores."""
-    prior = prior._replace(system=POINT, silent=0.0)
-    model = EffectsModel(bins_of(np.sort(odds)), prior)
-    rng = np.random.default_rng(0)
-    count = 1 << 12
-    normal = rng.standard_normal((count, model.n_shared + model.n_patterns))
-    shared, _ = model.shared_odds(normal, np.zeros(count, dtype=np.int64))
-    constants = effect_constants(prior.pattern)
-    d = np.interp(shared, np.arange(-35, 35.1, 0.25), constants)
-    p = expit(shared + d + model.pattern_effects(normal)[:, model.bins.pattern])
+    model = model_of(prior._replace(system=POINT, silent=0.0), np.sort(odds))
+    drawn = model.prior_particles(1 << 12, np.random.default_rng(0))
+    effects, constants = model.pattern_effects(drawn.normal)
+    d = np.interp(drawn.odds, np.arange(-35, 35.1, 0.25), constants)
+    p = expit(drawn.odds + d + effects[:, model.pattern])
     wanted = expit(np.sort(odds))
-    error = p.std(axis=0) / np.sqrt(count)
+    error = p.std(axis=0) / np.sqrt(1 << 12)
     # The constants stand on 1,024 curves: their own error is a few per cent
     slack = 0.06 * np.minimum(wanted, 1 - wanted) + 1e-9
     assert (np.abs(p.mean(axis=0) - wanted) < 5 * error + slack).all()
 
 
 def test_a_judge_stays_calibrated_over_all_patterns() -> None:
-    model = EffectsModel(bins_of(ODDS), JUDGED)
+    model = model_of(JUDGED, ODDS)
     normal = np.zeros((400, model.n_shared + model.n_patterns))
     normal[:, 4] = 5.0  # a judge that speaks
     normal[:, 5] = np.linspace(-2.5, 2.5, 400)  # the effect of the system
     which = np.zeros(400, dtype=np.int64)
-    moved, _ = model.shared_odds(normal, which)
+    moved = model.particles(normal.copy(), which).odds
     normal[:, 5] = NORMAL[quantiles(JUDGED.system, half=True) == 0.0].mean()
-    base, _ = model.shared_odds(normal, which)
+    base = model.particles(normal, which).odds
     assert np.abs(moved - base).max() > 2
     means = expit(moved) @ model.weight, expit(base) @ model.weight
     np.testing.assert_allclose(*means, atol=1e-4)
 
 
 def test_systems_share_an_effect() -> None:
-    bins = bins_of(ODDS)
-    two = LabelledBins(**(vars(bins) | {"decisions": np.array([[0, 1], [1, 1]]) > 0}))
-    one, both = (EffectsModel(x, JUDGED) for x in (bins, two))
+    one = model_of(JUDGED, ODDS)
+    both = replace(one, decisions=np.array([[0, 1], [1, 1]]) > 0)
     assert (one.n_shared, both.n_shared) == (6, 8)
     normal = np.random.default_rng(0).standard_normal((4000, both.n_shared))
-    speaks = JUDGED._replace(silent=0.0)
-    alone, effects = (
-        model._parameters(normal[:, : model.n_shared], speaks)[1]
-        for model in (one, both)
-    )
+    normal[:, 4] = 5.0  # a judge that speaks
+    alone, effects = (x.parameters(normal[:, : x.n_shared])[1] for x in (one, both))
     added, table = effects - alone, quantiles(JUDGED.apart)
     np.testing.assert_allclose(added, np.interp(normal[:, 6:], NORMAL, table))
     assert (added == 0.0).mean() == pytest.approx(0.3, abs=0.03)
     normal[:, 4] = -5.0  # a judge that says nothing
-    curve, silent, *_ = both._parameters(normal, JUDGED)
+    curve, silent, *_ = both.parameters(normal)
     np.testing.assert_allclose(silent, effects + SILENT_EFFECT / 2)
     assert (curve[:, 1] == 0.0).all()
 

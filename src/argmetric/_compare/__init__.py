@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
@@ -13,20 +14,21 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import check_pair, with_positives
 from argmetric._compare import joint
 from argmetric._compare.result import VERDICTS, Comparison, Difference, ForecastScore
-from argmetric._compare.review import Review, decided_by, review_rows
-from argmetric._compare.strata import refuse_two_labels
-from argmetric._compare.table import PatternTable, ScoredGroups
+from argmetric._compare.review import Review, review_rows
+from argmetric._compare.strata import with_labels
+from argmetric._compare.table import PatternTable, ScoredGroups, are_cuts
 from argmetric._forecast.batch import Batch
+from argmetric._ground import labels as read
 from argmetric._ground import validation
-from argmetric._ground.arguments import check_flag, check_share
+from argmetric._ground.arguments import check_flag, check_share, is_real
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.labels import binary_labels, read_together, refuse_swapped
 from argmetric._ground.layout import Average, Layout, column_names, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import (
     ArrayLike,
     Booleans,
     Floats,
+    Interval,
     Label,
     LabelsLike,
     ReferenceLike,
@@ -36,7 +38,7 @@ from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 __all__ = ["VERDICTS", "Comparison", "Difference", "Review", "compare"]
-__all__ += ["refuse_two_labels", "review_rows"]
+__all__ += ["review_rows", "with_labels"]
 
 FEW_POSITIVES = 25  # of the reference, up to which intervals hold less often
 Y = "the y of reference=(y, p)"
@@ -120,42 +122,34 @@ def compare(
     metric = get_metric(metric, zero_division=zero_division)
     coverage, logits = check_share(coverage, "coverage"), check_flag(logits, "logits")
     models = _models(p, labels)
-    layouts = [
-        lay_out(one, groups=groups, average=average, logits=logits, name=name)
-        for name, one in models.scores.items()
-    ]
-    first, (one, *_) = layouts[0], models.scores
-    for name, other in zip(models.scores, layouts, strict=True):
-        if other.shape != first.shape:
-            raise ValueError(
-                f"{name} has {other.shape[0]:,} rows, but {one} has "
-                f"{first.shape[0]:,}: models are compared on the same rows"
-            )
-    decisions, y = _decisions(models, layouts, known, pos_label, logits=logits)
-    require_defined(metric, first.largest)
-    scores = np.stack([one.scores if logits else logit(one.scores) for one in layouts])
-    calibrators, rows, notes = _fit_reference(
-        reference, models, scores, logits, pos_label
-    )
+    how: Any = {"groups": groups, "average": average, "logits": logits}
+    layouts, scores = _lay_out(models.scores, **how)
+    labels, y = _decisions(models, layouts[0], known, pos_label, logits=logits)
+    require_defined(metric, layouts[0].largest)
+    calibrators, rows, notes = _fit_reference(reference, models, logits, pos_label)
     source = "new rows are like the reference, but for what their labels tell"
-    if rows is None:
+    if reference is None:
         source = "probabilities are calibrated, but for what labels tell"
-        if not logits:
-            _refuse_labels(layouts, known)
+        if not logits and known is None:
+            _refuse_labels(layouts)
         for layout in layouts:
             validation.warn_of_scale(layout.scores, logits=logits)
-    scored = None if first.single else ScoredGroups.of(first)
-    table = PatternTable.of(decisions, scores, calibrators, y, metric, groups=scored)
+    decisions, pattern = np.unique(labels, axis=1, return_inverse=True)
+    pattern = pattern.ravel()
+    bin_, odds = joint.bins_along(calibrators, scores, pattern)
+    kinds = reference is None, not are_cuts(labels, scores)
+    scored = None if layouts[0].single else ScoredGroups.of(layouts[0])
+    table = PatternTable(decisions, pattern, bin_, odds, y, metric, *kinds, scored)
     forecasts: tuple[ForecastScore, ...] = ()
     if table.raw and not table.is_labelled.any():
-        forecasts = _forecasts(layouts, scores, decisions, metric, (coverage, logits))
+        forecasts = _forecasts(layouts, scores, labels, metric, (coverage, logits))
     return Comparison(
         names=models.names,
         coverage=coverage,
         table=table,
         forecasts=forecasts,
-        reference=rows or (0, 0),
-        notes=(*notes, *_decision_notes(models.names, decisions)),
+        reference=rows,
+        notes=(*notes, *_decision_notes(models.names, labels)),
         assumptions=(source, "labels independent given the scores and decisions"),
     )
 
@@ -178,9 +172,8 @@ def _forecasts(
     """
     coverage, logits = how
     unknown = np.full(scores.shape[1], np.nan)
-    p, q = from_log_odds(
-        joint.fixed_calibrator(None, len(scores))[0].odds(scores, None)
-    )
+    alike = joint.candidate_weights(len(scores))[0]
+    p, q = from_log_odds(joint.joint_odds(alike, scores))
     forecasts = dict[bytes, ForecastScore]()  # equal labels have one score
     for i, called in enumerate(decisions):
         if called.tobytes() in forecasts:
@@ -188,7 +181,7 @@ def _forecasts(
         layout, x = layouts[i % len(layouts)], layouts[i % len(layouts)].scores
         own = from_log_odds(x) if logits else (x, 1.0 - x)
         batch = Batch(metric, layout, *own, unknown, called, 0.0, None, logits)
-        pmf, moved, ends = batch.score_pmf()[0], 0.0, (np.nan, np.nan)
+        pmf, moved, ends = batch.score_pmf()[0], 0.0, Interval(np.nan, np.nan)
         if len(layouts) > 1:
             moved = pmf.mean - replace(batch, p=p, q=q).score_pmf()[0].mean
         if pmf.values.size:
@@ -212,8 +205,8 @@ def _models(p: Any, labels: Any) -> _Models:
     """Return names, decisions and scores of the models, paired up and checked."""
     scores, own = _columns(p, "p")
     decided, named = _columns(labels, "labels")
-    refuse_swapped(scores, decided, "compare(p, labels, metric)")
-    cuts = named is None and len(decided) > 1 and all(map(_is_number, decided))
+    read.refuse_swapped(scores, decided, "compare(p, labels, metric)")
+    cuts = named is None and len(decided) > 1 and all(map(is_real, decided))
     if cuts and len(decided) != len(scores):
         raise ValueError(
             f"labels are {len(decided)} numbers, thresholds, for {len(scores)} "
@@ -248,7 +241,7 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
         raise ValueError(f"{name} is empty: there is no model")
     if isinstance(values, Mapping):
         return list(values.values()), [str(key) for key in values]
-    if isinstance(values, Rule | Decision) or _is_number(values):
+    if isinstance(values, Rule | Decision) or is_real(values):
         return [values], None
     names = column_names(values)
     if names is None and isinstance(values, list | tuple):
@@ -265,32 +258,47 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
     return list(array.T), None if names is None else [str(one) for one in names]
 
 
+def _lay_out(
+    columns: dict[str, Any], *, logits: bool, **how: Any
+) -> tuple[list[Layout], Floats]:
+    """Return layouts of columns of one shape, and (columns, rows) their log-odds."""
+    layouts = [
+        lay_out(one, logits=logits, name=name, **how) for name, one in columns.items()
+    ]
+    first, shape = next(iter(columns)), layouts[0].shape
+    for name, one in zip(columns, layouts, strict=True):
+        if one.shape != shape:
+            raise ValueError(
+                f"{name} has shape {one.shape}, but {first} has shape {shape}: models "
+                "are compared on the same rows"
+            )
+    odds = [one.scores if logits else logit(one.scores) for one in layouts]
+    return layouts, np.stack(odds)
+
+
 def _decisions(
-    models: _Models, layouts: list[Layout], known: Any, pos_label: Any, *, logits: bool
+    models: _Models, first: Layout, known: Any, pos_label: Any, *, logits: bool
 ) -> tuple[Booleans, Floats]:
     """Return (models, rows) predictions, and known labels, nan for the others."""
-    first, given = layouts[0], {}
-    for i, one in enumerate(models.labels):
-        name, layout = f"labels of {models.names[i]}", layouts[i % len(layouts)]
-        given[name] = decided_by(one, layout, name, logits=logits)
-    if known is not None:
-        given["known"] = known
-    read = read_together(pos_label, shape=first.shape, missing="known", **given)
-    arrived = np.full(first.scores.size, np.nan)
-    if known is not None:
-        arrived = np.asarray(first.select(read.pop()), dtype=np.float64)
-    return np.stack([first.select(one) == 1.0 for one in read]), arrived
+    scores = cycle(models.scores.values())
+    given = {
+        f"labels of {name}": read.predicted_labels(one, next(scores), logits=logits)[0]
+        for name, one in zip(models.names, models.labels, strict=True)
+    }
+    given |= {} if known is None else {"known": known}
+    how: Any = {"shape": first.shape, "missing": "known"}
+    found = [*map(first.select, read.read_together(pos_label, **how, **given))]
+    y = np.full(first.scores.size, np.nan) if known is None else found.pop()
+    return np.stack(found) == 1.0, np.asarray(y, dtype=np.float64)
 
 
-def _refuse_labels(layouts: list[Layout], known: Any) -> None:
+def _refuse_labels(layouts: list[Layout]) -> None:
     """Refuse labels in the place of all scores, where nothing tells how good they are.
 
     They would be certain. A few rows may well be.
     """
-    n = layouts[0].scores.size
-    if known is not None or n < validation.VALUES_TO_JUDGE_BY:
-        return
-    if all(np.isin(one.scores, (0.0, 1.0)).all() for one in layouts):
+    n, few = layouts[0].scores.size, validation.VALUES_TO_JUDGE_BY
+    if n >= few and all(np.isin(one.scores, (0.0, 1.0)).all() for one in layouts):
         raise ValueError(
             f"p has {n:,} values, all of them 0 or 1: labels, not scores. Pass true "
             "labels as known=; a judge's verdicts are no scores until people label "
@@ -315,20 +323,21 @@ def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
 
 
 def _fit_reference(
-    reference: Any, models: _Models, scores: Floats, logits: bool, pos_label: Any
-) -> tuple[list[joint.JointCalibrator], tuple[int, int] | None, list[str]]:
+    reference: Any, models: _Models, logits: bool, pos_label: Any
+) -> tuple[list[joint.JointCalibrator], tuple[int, int], list[str]]:
     """Return calibrators, the rows and positives of their reference, and notes."""
+    count = len(models.scores)
+    if reference is None:
+        return joint.fixed_calibrator(None, count), (0, 0), []
     if isinstance(reference, Calibrator):
-        if len(scores) > 1:
+        if count > 1:
             raise ValueError(
                 "a Calibrator is for one column of scores: pass reference=(y, p) with "
-                f"the scores of all {len(scores)} models"
+                f"the scores of all {count} models"
             )
         found = round(reference.n * (reference.prevalence or 0.0))
         return joint.fixed_calibrator(reference, 1), (reference.n, found), []
-    if reference is None:
-        return joint.fixed_calibrator(None, len(scores)), None, []
-    y, x = _read_reference(reference, models, logits, pos_label)
+    y, x = _read_reference(*check_pair(reference), models, logits, pos_label)
     few = int(min(y.sum(), (~y).sum()))
     note = (
         f"the reference has only {few} rows of one class: with so few, intervals "
@@ -339,10 +348,9 @@ def _fit_reference(
 
 
 def _read_reference(
-    reference: Any, models: _Models, logits: bool, pos_label: Any
+    y: Any, p: Any, models: _Models, logits: bool, pos_label: Any
 ) -> tuple[Booleans, Floats]:
     """Return labels of the reference, and log-odds of each column of its scores."""
-    y, p = check_pair(reference)
     columns, own = _columns(p, "p")
     if len(columns) != len(models.scores):
         raise ValueError(
@@ -351,29 +359,19 @@ def _read_reference(
         )
     if own and set(own) == set(models.names):
         columns = [columns[own.index(name)] for name in models.names]
-    if pos_label is not None:
-        y = with_positives((y, columns[0]), pos_label)[0]
-    positive = binary_labels(y, name=Y).positive
-    scores = []
-    for name, one in zip(models.scores, columns, strict=True):
-        read = validation.read_scores(one, f"{name} in the reference", logits=logits)
-        if read.shape != positive.shape:
-            raise ValueError(
-                f"{name} in the reference has {len(read):,} rows, but {Y} has "
-                f"{len(positive):,}"
-            )
-        scores.append(read.ravel() if logits else logit(read.ravel()))
-    positive = positive.ravel()
+    names = [f"{name} in the reference" for name in models.scores]
+    average = "micro" if np.ndim(columns[0]) == 2 else None
+    named = dict(zip(names, columns, strict=True))
+    (first, *_), odds = _lay_out(named, logits=logits, average=average)
+    y, _ = with_positives((y, columns[0]), pos_label)
+    labels = read.binary_labels(y, name=Y, shape=first.shape, other=names[0])
+    positive = labels.positive.ravel()
     if positive.all() or not positive.any():
         which = "positive" if not positive.any() else "negative"
         raise ValueError(
             f"the reference has no {which} among its {positive.size:,} rows: it tells "
             "nothing of the scores; pass rows of both classes, or none and known="
         )
-    if all(one.min() == one.max() for one in scores):
+    if all(one.min() == one.max() for one in odds):
         raise ValueError("all scores of the reference are equal: they tell nothing")
-    return positive, np.stack(scores)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return positive, odds

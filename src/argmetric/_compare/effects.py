@@ -51,8 +51,8 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
-from argmetric._compare import kernels
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 
@@ -72,6 +72,7 @@ FURTHEST = 35.0  # log-odds of a bin, as in the kernels
 GRID = np.arange(-FURTHEST, FURTHEST + 0.125, 0.25)  # log-odds of the constants d
 CURVE = 4  # parameters that all bins share: level, slope, bend and spread of rates
 SILENT_EFFECT = 1.5  # of all systems beside a silent judge: right in 8 of 10 rows
+SPEAKS = 9.0  # normal variable of a judge that is neither silent nor loose
 FAR = 8.0  # log-odds of a judge go no further
 HELD = 1.0  # effect up to which a judge stays calibrated that need not
 # Effects of a system beside such a judge, and their distribution function: uniform
@@ -156,14 +157,16 @@ def effect_constants(pattern: Mixture) -> Floats:
     normal = np.linspace(-5.0, 5.0, EFFECTS)
     weight = np.exp(-(normal**2) / 2.0)
     u = np.interp(normal, NORMAL, quantiles(pattern))[:, None]
-    effects = np.broadcast_to(u, (EFFECTS, GRID.size))
-    return mean_constants(effects, GRID, weight / weight.sum())
+    return mean_constants(u, GRID, weight / weight.sum())
 
 
 def mean_constants(effects: Floats, x: Floats, weight: Floats) -> Floats:
     """Return c such that the weighted mean of expit(x + effects + c) is expit(x).
 
-    Newton's method on the logarithm of the smaller probability. `weight`: of the rows.
+    Newton's method on the logarithm of the smaller probability.
+
+    effects : (effects, rows), or (effects, 1) where they are the same for all rows
+    weight : (effects)
     """
     sign, half = np.where(x <= 0.0, 1.0, -1.0), from_log_odds(-np.abs(x))[0]
     c = np.zeros(x.size)
@@ -176,9 +179,19 @@ def mean_constants(effects: Floats, x: Floats, weight: Floats) -> Floats:
     return np.asarray(c)
 
 
-@dataclass(frozen=True)
-class LabelledBins:
-    """Bins of rows, and the labels of their strata."""
+class Particles(NamedTuple):
+    """Particles: standard normal variables, and the bins and likelihoods they imply."""
+
+    normal: Floats  # (particles, parameters)
+    which: Integers  # (particles) number of the calibrator
+    odds: Floats  # (particles, bins) without effects of patterns
+    spread: Floats  # (particles) of rates
+    level: Floats  # (particles, patterns) log-likelihood
+
+
+@dataclass
+class EffectsModel:
+    """Posterior of the probabilities of bins of rows, given the labels of strata."""
 
     odds: Floats  # (calibrators, bins) log-odds
     rows: Integers  # (bins)
@@ -187,91 +200,89 @@ class LabelledBins:
     decisions: Booleans  # (systems, patterns)
     labels: Integers  # (strata) labels
     positives: Integers  # (strata) positives among them
+    prior: Prior
 
-
-class EffectsModel:
-    """Posterior of the probabilities of bins, given the labels of their strata."""
-
-    def __init__(self, bins: LabelledBins, prior: Prior) -> None:
-        self.bins, self.prior = bins, prior
-        reach = FAR if prior.system != POINT else FURTHEST - 5.0
-        self.x = np.clip(bins.odds, -reach, reach)
-        self.weight = bins.rows / bins.rows.sum()
-        total = np.bincount(bins.stratum, bins.rows)
-        self.share = bins.rows / total[bins.stratum]
+    def __post_init__(self) -> None:
+        judged = self.prior.system != POINT
+        reach = FAR if judged else FURTHEST - 5.0
+        self.x = np.clip(self.odds, -reach, reach)
+        self.weight = self.rows / self.rows.sum()
+        total = np.bincount(self.stratum, self.rows)
         of_stratum = np.zeros(total.size, dtype=np.int64)
-        of_stratum[bins.stratum] = bins.pattern
-        self.labels = np.stack([bins.labels, bins.positives, of_stratum])
-        self.places = np.stack([bins.pattern, bins.stratum])
-        self.sign = 2.0 * bins.decisions - 1.0
-        n_systems, self.n_patterns = bins.decisions.shape
-        self.n_shared = CURVE
-        if prior.system != POINT:  # kind of judge, shared effect, what each system adds
-            self.n_shared += 2 + (n_systems if n_systems > 1 else 0)
-        mean = from_log_odds(self.x)[0] @ self.weight
-        self.prevalence = np.clip(mean, 1e-12, 1.0 - 1e-12)
+        of_stratum[self.stratum] = self.pattern
+        places = np.stack([self.pattern, self.stratum])
+        self.strata = places, self.rows / total[self.stratum]
+        self.counts = np.stack([self.labels, self.positives, of_stratum])
+        self.sign = 2.0 * self.decisions - 1.0
+        n_systems, self.n_patterns = self.decisions.shape
+        own = n_systems if n_systems > 1 else 0
+        # A judge has a kind, an effect that systems share, and what each adds to it
+        self.n_shared = CURVE + (2 + own if judged else 0)
 
     @cached_property
     def bin_columns(self) -> Floats:
         """Return log-odds, normal scores and weights of bins, for the kernels.
 
-        Shape (n_calibrators + 4, n_bins), as `kernels.bin_odds` takes them.
+        Shape (n_calibrators + 4, n_bins), as `bin_odds` takes them.
         """
+        from scipy.special import ndtri
+
         x = self.x.mean(axis=0)
         centre = self.weight @ x
         deviation = np.sqrt(self.weight @ (x - centre) ** 2) + 1e-9
         y = np.clip((x - centre) / deviation, -3.0, 3.0)
-        columns = np.vstack([self.x, self._normal_scores(x), 0.0 * x, y, self.weight])
+        _, place = np.unique(x, return_inverse=True)  # ties have one rank
+        mass = np.bincount(place, self.weight)
+        z = ndtri((np.cumsum(mass) - mass / 2.0)[place])
+        columns = np.vstack([self.x, z, 0.0 * x, y, self.weight])
         if self.prior[:3] != (POINT, POINT, POINT):
-            columns[-3] = self._curve_constants(columns)
+            columns[-3] = self._curve_constants(np.vstack([x, columns[-4:]]))
         return columns
 
-    def _normal_scores(self, x: Floats) -> Floats:
-        """Return the ranks of x among all rows as normal scores, ties alike."""
-        from scipy.special import ndtri
-
-        _, place = np.unique(x, return_inverse=True)
-        mass = np.bincount(place, self.weight)
-        return np.asarray(ndtri((np.cumsum(mass) - mass / 2.0)[place]))
-
     def _curve_constants(self, columns: Floats) -> Floats:
-        """Return c of every bin, at the mean log-odds of the calibrators."""
+        """Return c of every bin; `columns`: as `bin_columns`, of one calibrator."""
         from scipy.special import ndtri
 
-        # Points of a lattice fill the cube evenly.
+        # Points of a lattice fill the cube evenly, twice as wide as they are likely,
+        # with weights: tails decide where x is far.
         points = (np.arange(1, CURVES + 1)[:, None] * LATTICE) % 1.0
-        # Twice as wide as they are likely, with weights: tails decide where x is far.
-        normal = np.zeros((CURVES, self.n_shared))
+        normal = np.full((CURVES, self.n_shared), SPEAKS)
         normal[:, :3] = WIDER * ndtri(points)
-        square = (normal**2).sum(axis=1)
+        square = (normal[:, :3] ** 2).sum(axis=1)
         weight = np.exp(-square / 2.0 * (1.0 - WIDER**-2))
-        x = columns[:-4].mean(axis=0)
-        one = np.vstack([x, columns[-4:]])
-        odds = np.empty((CURVES, x.size))
-        speaks = self.prior._replace(silent=0.0, loose=0.0)
-        curve, system, _, held = self._parameters(normal, speaks)
+        curve, system, held, _ = self.parameters(normal)
         which = np.zeros(CURVES, dtype=np.int64)
-        mean = np.clip(from_log_odds(x)[0] @ self.weight, 1e-12, 1.0 - 1e-12)
-        fixed = self.bins.pattern, self.sign, np.array([mean]), held
-        kernels.bin_odds(curve, 0.0 * system, which, one, *fixed, odds)
-        return mean_constants(odds - x, x, weight / weight.sum())
+        odds = self._bin_odds((curve, 0.0 * system, held), which, columns)
+        return mean_constants(odds - columns[0], columns[0], weight / weight.sum())
 
-    def _parameters(
-        self, normal: Floats, prior: Prior
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return curves, effects of systems, spreads of rates, and what e are held to.
+    def _bin_odds(
+        self, parameters: tuple[Floats, ...], which: Integers, columns: Floats
+    ) -> Floats:
+        """Return log-odds of bins without effects of patterns.
 
-        Curves are level, slope and bend; a judge stays calibrated up to the last.
+        parameters : curves, effects of systems, and what these are held to
+        """
+        from argmetric._compare.kernels.effects import bin_odds
+
+        out = np.empty((len(which), columns.shape[1]))
+        mean = np.clip(from_log_odds(columns[:-4])[0] @ self.weight, 1e-12, 1 - 1e-12)
+        curve, system, held = parameters
+        fixed = columns, self.pattern, self.sign, mean, held
+        bin_odds(curve, system, which, *fixed, out)
+        return out
+
+    def parameters(self, normal: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return curves, effects of systems, what these are held to, and spreads.
+
+        Curves are level, slope and bend; a judge stays calibrated up to an effect of
+        `held`.
         """
         from scipy.special import ndtr
 
-        tables = (
-            quantiles(prior.level),
-            np.exp(quantiles(prior.log_slope)),
-            quantiles(prior.bend),
-            prior.spread * np.exp(quantiles(prior.log_spread)),
-        )
-        level, slope, bend, spread = (
+        prior = self.prior
+        level, log_slope, bend, log_spread = map(quantiles, prior[:4])
+        tables = level, np.exp(log_slope), bend, prior.spread * np.exp(log_spread)
+        *curve, spread = (
             np.interp(normal[:, i], NORMAL, one) for i, one in enumerate(tables)
         )
         kind, shared, own = np.split(normal[:, CURVE : self.n_shared], [1, 2], axis=1)
@@ -284,63 +295,105 @@ class EffectsModel:
                 free = np.interp(ndtr(shared), FREE[1], FREE[0])
                 system = np.where(loose, free, system)
             system = system + np.where(silent, SILENT_EFFECT / len(self.sign), 0.0)
-            slope[silent[:, 0]], held[loose[:, 0]] = 0.0, HELD
+            curve[1][silent[:, 0]], held[loose[:, 0]] = 0.0, HELD
         if own.shape[1]:
             system = system + np.interp(own, NORMAL, quantiles(prior.apart))
-        return np.stack([level, slope, bend], axis=1), system, spread, held
+        return np.stack(curve, axis=1), system, held, spread
 
-    def shared_odds(self, normal: Floats, which: Integers) -> tuple[Floats, Floats]:
-        """Return log-odds of bins without effects of patterns, and spreads of rates."""
-        curve, system, spread, held = self._parameters(normal, self.prior)
-        out = np.empty((len(normal), self.x.shape[1]))
-        fixed = self.bins.pattern, self.sign, self.prevalence, held
-        kernels.bin_odds(curve, system, which, self.bin_columns, *fixed, out)
-        return out, spread
-
-    def pattern_effects(self, normal: Floats) -> Floats:
-        """Return the effects of patterns."""
+    def pattern_effects(self, normal: Floats) -> tuple[Floats, Floats]:
+        """Return the effects of patterns, and the constants d of their prior."""
         table = quantiles(self.prior.pattern)
-        return np.interp(normal[:, self.n_shared :], NORMAL, table)
+        effects = np.interp(normal[:, self.n_shared :], NORMAL, table)
+        return effects, effect_constants(self.prior.pattern)
 
     def likelihood(self, normal: Floats, odds: Floats, spread: Floats) -> Floats:
         """Return the log-likelihood of the labels of every pattern, by particles."""
+        from argmetric._compare.kernels.effects import label_likelihood
+
         out = np.empty((len(normal), self.n_patterns))
-        u, d = self.pattern_effects(normal), effect_constants(self.prior.pattern)
-        fixed = self.places, self.share, self.labels
-        kernels.label_likelihood(odds, u, spread, d, *fixed, out)
+        u, d = self.pattern_effects(normal)
+        label_likelihood(odds, u, spread, d, *self.strata, self.counts, out)
         return out
 
-    def posterior(self, rng: np.random.Generator) -> _Particles:
-        """Return particles of the posterior, all of the same weight."""
-        particles = _Particles.of_prior(self, FIRST, rng)
-        heat = 0.0
+    def particles(self, normal: Floats, which: Integers) -> Particles:
+        """Return particles of these variables and calibrators."""
+        *parameters, spread = self.parameters(normal)
+        odds = self._bin_odds(tuple(parameters), which, self.bin_columns)
+        level = self.likelihood(normal, odds, spread)
+        return Particles(normal, which, odds, spread, level)
+
+    def prior_particles(self, count: int, rng: Generator) -> Particles:
+        """Draw particles from the prior."""
+        normal = rng.standard_normal((count, self.n_shared + self.n_patterns))
+        return self.particles(normal, np.arange(count) % len(self.x))
+
+    def posterior_particles(self, rng: Generator) -> Particles:
+        """Draw particles of the posterior, all of the same weight."""
+        particles, heat, scale = self.prior_particles(FIRST, rng), 0.0, 1.0
+        size = particles.normal.shape[1]
         while heat < 1.0:
             level = particles.level.sum(axis=1)
-            step = _next_step(level - level.max(), 1.0 - heat)
+            level -= level.max()
+            step = _next_step(level, 1.0 - heat)
             heat = 1.0 if step >= 1.0 - heat else heat + step
-            weight = np.exp(step * (level - level.max()))
-            particles.resample(weight / weight.sum(), rng)
+            weight = np.exp(step * level)
+            weight /= weight.sum()
+            centre = np.einsum("i,ij->j", weight, particles.normal)
+            apart = particles.normal - centre
+            covariance = np.einsum("i,ij,ik->jk", weight, apart, apart, optimize=False)
+            root = np.linalg.cholesky(covariance + 1e-6 * np.eye(centre.size))
+            deviation = np.sqrt(np.diag(covariance))
+            at = (np.arange(PARTICLES) + rng.random()) / PARTICLES
+            pick = np.minimum(np.searchsorted(np.cumsum(weight), at), weight.size - 1)
+            particles = Particles(*(one[pick] for one in particles))
             for _ in range(LAST_MOVES if heat == 1.0 else MOVES):
-                particles.move(heat, rng)
-                particles.move_patterns(heat, rng)
+                noise = rng.standard_normal(particles.normal.shape)
+                length = scale * OPTIMAL_STEP / np.sqrt(size)
+                change = length * np.einsum("ij,kj->ik", noise, root)
+                accepted = self._move(particles, change, heat, rng)
+                scale = float(np.clip(scale * np.exp(accepted - 0.25), 0.1, 2.0))
+                self._move_patterns(particles, deviation, heat, rng)
         return particles
 
-    def probability_draws(self, rng: np.random.Generator) -> Floats:
+    def _move(self, old: Particles, by: Floats, heat: float, rng: Generator) -> float:
+        """Change all parameters by Metropolis; return the part that is accepted."""
+        new = self.particles(old.normal + by, old.which)
+        gain = heat * (new.level - old.level).sum(axis=1)
+        gain -= (new.normal**2 - old.normal**2).sum(axis=1) / 2.0
+        accept = np.log(rng.random(gain.size)) < gain
+        for one, other in zip(old, new, strict=True):
+            one[accept] = other[accept]
+        return float(accept.mean())
+
+    def _move_patterns(
+        self, old: Particles, deviation: Floats, heat: float, rng: Generator
+    ) -> None:
+        """Propose a random step for every effect of a pattern; accept by Metropolis."""
+        normal, first = old.normal.copy(), self.n_shared
+        before, after = old.normal[:, first:], normal[:, first:]
+        after += OPTIMAL_STEP * deviation[first:] * rng.standard_normal(after.shape)
+        level = self.likelihood(normal, old.odds, old.spread)
+        gain = heat * (level - old.level) - (after**2 - before**2) / 2.0
+        accept = np.log(rng.random(gain.shape)) < gain
+        before[accept], old.level[accept] = after[accept], level[accept]
+
+    def probability_draws(self, rng: Generator) -> Floats:
         """Return draws of the probabilities of bins, of the shape (bins, draws)."""
-        labels, positives, _ = self.labels
-        if labels.any():
-            found = self.posterior(rng)
+        from argmetric._compare.kernels.effects import rates_of_strata
+
+        if self.labels.any():
+            found = self.posterior_particles(rng)
         else:
-            found = _Particles.of_prior(self, PARTICLES, rng)
-        shape = len(found.normal), self.x.shape[1]
-        p, rates = np.empty(shape), np.empty((3, shape[0], labels.size))
-        u, d = self.pattern_effects(found.normal), effect_constants(self.prior.pattern)
-        fixed = self.places, self.share
-        kernels.rates_of_strata(found.odds, u, found.spread, d, *fixed, p, rates)
+            found = self.prior_particles(PARTICLES, rng)
+        p = np.empty_like(found.odds)
+        rates = np.empty((3, len(p), self.labels.size))
+        u, d = self.pattern_effects(found.normal)
+        rates_of_strata(found.odds, u, found.spread, d, *self.strata, p, rates)
         mean, rest, variance = rates
         up, down = 1.0 / (variance * rest), 1.0 / (variance * mean)
-        rate = rng.beta(up + positives, down + labels - positives)
-        return at_rates(p, mean, rest, rate, stratum=self.bins.stratum)
+        misses = self.labels - self.positives
+        rate = rng.beta(up + self.positives, down + misses)
+        return at_rates(p, mean, rest, rate, stratum=self.stratum)
 
 
 def at_rates(
@@ -372,67 +425,3 @@ def _next_step(level: Floats, most: float) -> float:
         middle = (low + high) / 2.0
         low, high = (low, middle) if effective(middle) < wanted else (middle, high)
     return max(low, 1e-4)
-
-
-@dataclass
-class _Particles:
-    """Particles: standard normal variables, and the bins and likelihoods they imply."""
-
-    model: EffectsModel
-    normal: Floats  # (particles, parameters)
-    which: Integers  # (particles) number of the calibrator
-    odds: Floats  # (particles, bins) without effects of patterns
-    spread: Floats  # (particles)
-    level: Floats  # (particles, patterns) log-likelihood
-    scale: float = 1.0  # of a step
-
-    @classmethod
-    def of_prior(
-        cls, model: EffectsModel, count: int, rng: np.random.Generator
-    ) -> _Particles:
-        """Draw particles of the parameters from the prior, with their likelihoods."""
-        normal = rng.standard_normal((count, model.n_shared + model.n_patterns))
-        which = np.arange(count) % len(model.x)
-        odds, spread = model.shared_odds(normal, which)
-        level = model.likelihood(normal, odds, spread)
-        return cls(model, normal, which, odds, spread, level)
-
-    def resample(self, weight: Floats, rng: np.random.Generator) -> None:
-        """Draw PARTICLES by their weights, systematically; remember their spread."""
-        centre = np.einsum("i,ij->j", weight, self.normal)
-        apart = self.normal - centre
-        covariance = np.einsum("i,ij,ik->jk", weight, apart, apart, optimize=False)
-        self.root = np.linalg.cholesky(covariance + 1e-6 * np.eye(centre.size))
-        self.deviation = np.sqrt(np.diag(covariance))
-        at = (np.arange(PARTICLES) + rng.random()) / PARTICLES
-        pick = np.minimum(np.searchsorted(np.cumsum(weight), at), weight.size - 1)
-        for name in ("normal", "which", "odds", "spread", "level"):
-            setattr(self, name, getattr(self, name)[pick])
-
-    def move(self, heat: float, rng: np.random.Generator) -> None:
-        """Change all parameters of every particle by a step of Metropolis."""
-        size = self.normal.shape[1]
-        noise = rng.standard_normal(self.normal.shape)
-        length = self.scale * OPTIMAL_STEP / np.sqrt(size)
-        normal = self.normal + length * np.einsum("ij,kj->ik", noise, self.root)
-        odds, spread = self.model.shared_odds(normal, self.which)
-        level = self.model.likelihood(normal, odds, spread)
-        gain = heat * (level - self.level).sum(axis=1)
-        gain -= (normal**2 - self.normal**2).sum(axis=1) / 2.0
-        accept = np.log(rng.random(gain.size)) < gain
-        self.normal[accept], self.odds[accept] = normal[accept], odds[accept]
-        self.spread[accept], self.level[accept] = spread[accept], level[accept]
-        self.scale = float(np.clip(self.scale * np.exp(accept.mean() - 0.25), 0.1, 2.0))
-
-    def move_patterns(self, heat: float, rng: np.random.Generator) -> None:
-        """Propose a random step for every effect of a pattern; accept by Metropolis."""
-        first = self.model.n_shared
-        normal = self.normal.copy()
-        noise = rng.standard_normal(normal[:, first:].shape)
-        normal[:, first:] += OPTIMAL_STEP * self.deviation[first:] * noise
-        level = self.model.likelihood(normal, self.odds, self.spread)
-        gain = heat * (level - self.level)
-        gain -= (normal[:, first:] ** 2 - self.normal[:, first:] ** 2) / 2.0
-        accept = np.log(rng.random(gain.shape)) < gain
-        self.normal[:, first:][accept] = normal[:, first:][accept]
-        self.level[accept] = level[accept]

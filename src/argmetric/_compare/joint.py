@@ -10,11 +10,13 @@ from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import fit_calibrator
 from argmetric._calibrate.reference import Reference
-from argmetric._ground.odds import from_log_odds
+from argmetric._ground.odds import from_log_odds, log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 
 FURTHEST = 30.0  # log-odds of a row
 CUT = 8.0  # log-odds of a model among several: one would outweigh all
+BINS = 15  # of a pattern, at most
+MOST_BINS = 512  # of all patterns, about
 N_CALIBRATORS = 48  # shared out among the weights
 Calibrators = tuple[Calibrator | None, ...]
 
@@ -28,9 +30,14 @@ class JointCalibrator(NamedTuple):
 
     def odds(self, scores: Floats, one: Calibrator | None) -> Floats:
         """Return the log-odds of rows; `scores`: (models, rows) log-odds."""
-        reach = CUT if len(scores) > 1 else FURTHEST
-        x = self.weights @ np.clip(scores, -reach, reach)
+        x = joint_odds(self.weights, scores)
         return x if one is None else one._map(x)
+
+
+def joint_odds(weights: Floats, scores: Floats) -> Floats:
+    """Return weighted sums of the log-odds of all models, (models, rows)."""
+    reach = CUT if len(scores) > 1 else FURTHEST
+    return np.asarray(weights @ np.clip(scores, -reach, reach))
 
 
 def candidate_weights(models: int) -> Floats:
@@ -54,28 +61,23 @@ def fit_joint_calibrators(y: Booleans, scores: Floats) -> list[JointCalibrator]:
     """
     fits, levels = [], []
     for weights in candidate_weights(len(scores)):
-        bare = JointCalibrator(weights, None, ())
-        x = bare.odds(scores, None)
+        x = joint_odds(weights, scores)
         if x.min() == x.max():  # these weights cancel all differences
             continue
         fitted = fit_calibrator(Reference(x, y, None, True), DEFAULT)
         p, q = from_log_odds(fitted._map(x))
-        fits.append(bare._replace(calibrator=fitted))
+        fits.append((weights, fitted))
         levels.append(np.log(np.maximum(np.where(y, p, q), 1e-9)).sum())
     part = np.exp(np.array(levels) - max(levels))
     counts = np.floor(N_CALIBRATORS * part / part.sum() + 0.5).astype(np.int64)
     pairs = zip(fits, counts.tolist(), strict=True)
-    return [
-        one._replace(draws=_alternatives(one.calibrator, n)) for one, n in pairs if n
-    ]
+    return [JointCalibrator(*one, _alternatives(one[1], n)) for one, n in pairs if n]
 
 
 def _alternatives(fitted: Calibrator | None, count: int) -> Calibrators:
     """Return up to `count` alternatives of a calibrator; itself if it has none."""
     others = () if fitted is None else fitted.alternatives
-    if not others:
-        return (fitted,)
-    return others[:: max(1, len(others) // count)][:count]
+    return others[:: max(1, len(others) // count)][:count] or (fitted,)
 
 
 def fixed_calibrator(
@@ -88,21 +90,20 @@ def fixed_calibrator(
 
 
 def bins_along(
-    calibrators: list[JointCalibrator], scores: Floats, pattern: Integers, most: int
+    calibrators: list[JointCalibrator], scores: Floats, pattern: Integers
 ) -> tuple[Integers, Floats]:
     """Return the bin of every row, and (calibrators, bins) log-odds."""
     order = np.zeros(pattern.size)
     for one in calibrators:
         order += len(one.draws) * one.odds(scores, one.calibrator)
+    most = int(np.clip(MOST_BINS // (pattern.max() + 1), 1, BINS))
     bin_ = equal_bins(order, pattern, most)
     size = np.bincount(bin_)
     odds = []
     for one in calibrators:
         for calibrator in one.draws:
             both = from_log_odds(one.odds(scores, calibrator))
-            p, q = (np.bincount(bin_, x, size.size) / size for x in both)
-            with np.errstate(divide="ignore"):
-                odds.append(np.log(p) - np.log(q))
+            odds.append(log_odds(*(np.bincount(bin_, x) / size for x in both)))
     return bin_, np.clip(np.array(odds), -FURTHEST, FURTHEST)
 
 
@@ -115,7 +116,7 @@ def equal_bins(order: Floats, pattern: Integers, most: int) -> Integers:
     rows = np.bincount(pattern)
     count = np.minimum(most, rows)
     within = np.arange(rank.size) - np.repeat(np.cumsum(rows) - rows, rows)
-    inside = within * np.repeat(count, rows) // np.repeat(np.maximum(rows, 1), rows)
+    inside = within * np.repeat(count, rows) // np.repeat(rows, rows)
     bin_ = np.empty(pattern.size, dtype=np.int64)
     bin_[rank] = np.repeat(np.cumsum(count) - count, rows) + inside
     return bin_

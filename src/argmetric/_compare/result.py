@@ -9,13 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from argmetric._compare.strata import refuse_two_labels
+from argmetric._compare.strata import with_labels
 from argmetric._compare.table import SAFETY, PatternTable, ScoredGroups
 from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground import display
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.display import ASSUMES, Field, Result, as_frame, documented
+from argmetric._ground.display import ASSUMES, Field, Result, documented, hide_private
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import drawing, small_densities, small_difference
 from argmetric._ground.saving import Saved, check_version, is_file_of, with_intervals
@@ -23,7 +23,6 @@ from argmetric._ground.types import (
     ArrayLike,
     Axes,
     Floats,
-    Frame,
     Integers,
     Interval,
     Label,
@@ -34,6 +33,8 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 FORMAT = 2  # of the saved form; 1 was never released
 NAME = "argmetric comparison"
+# In the saved form, and of what kind
+ARRAYS: dict[str, Any] = {"decisions": bool, "pattern": int, "cell": int, "odds": float}
 SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
 VERDICTS = ("sure", "likely", "cannot tell", "same score", "counted")
 STILL_BEST = 0.02  # added to the probability to be best of a model that hardly is
@@ -79,6 +80,7 @@ class PastEstimate(NamedTuple):
     high: float
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False)
 class Difference(Result):
     """Paired difference of the scores of two models on the same rows.
@@ -109,11 +111,12 @@ class Difference(Result):
     interval: tuple[float, float]
     coverage: float
     probability: float
+    _counted: bool = True  # where all draws are equal: whether all labels are known
 
     @property
     def verdict(self) -> str:
         """How sure it is which model is better, or that nothing is estimated."""
-        if self.interval[0] == self.interval[1]:
+        if self.interval[0] == self.interval[1] and (self._counted or not self.mean):
             return VERDICTS[4 if self.mean else 3]
         most = max(self.probability, 1.0 - self.probability)
         return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
@@ -130,20 +133,19 @@ class Difference(Result):
         gap, ends = sign * self.mean, sorted((sign * low, sign * high))
         open_ = self.verdict == VERDICTS[2]
         if gap < 0.0 if open_ else surety < 0.5:
-            names, gap, ends = names[::-1], -gap, [-ends[1], -ends[0]]
+            names, gap, ends = names[::-1], -gap, [0.0 - ends[1], 0.0 - ends[0]]
             surety = 1.0 - surety
-        by, than = f"by {gap:.3f} {title}", f" than {names[1]}" if several else ""
+        than = f" {'of' if open_ else 'than'} {names[1]}" if several else ""
+        by = f"by {gap:.3f} {title}"
         if self.verdict == VERDICTS[4]:
             better = f"{names[0]} is better{than} {by} on these rows"
             return f"{better}, whose labels are all known; others may differ"
         by = f"{by} ({ends[0]:+.3f} to {ends[1]:+.3f})"
         if open_:
-            ahead = f"ahead of {names[1]}" if several else "ahead"
-            return f"Cannot tell yet: {names[0]} {ahead} {by}"
+            return f"Cannot tell yet: {names[0]} ahead{than} {by}"
         how = "better" if self.verdict == VERDICTS[0] else "likely better"
-        how += than
         likely = f"{surety:.3f}".removeprefix("0").replace("1.000", "over .999")
-        return f"{names[0]} is {how} {by}, probability {likely}"
+        return f"{names[0]} is {how}{than} {by}, probability {likely}"
 
     def _title(self) -> str:
         low, high = self.interval
@@ -262,8 +264,7 @@ class Comparison(Saved["Comparison"]):
     @cached_property
     def _ranking(self) -> list[int]:
         """Models, the most likely best first."""
-        order = np.lexsort((-self._ahead.mean(axis=1), -self._p_best))
-        return [int(one) for one in order]
+        return [*map(int, np.lexsort((-self._ahead.mean(axis=1), -self._p_best)))]
 
     def scores(self) -> dict[str, ModelScore]:
         """Return the score of every model on these rows.
@@ -273,10 +274,8 @@ class Comparison(Saved["Comparison"]):
         dict
             By the name of the model, `mean` and `interval`.
         """
-        if self.forecasts:
-            known = [ModelScore(one.mean, one.interval) for one in self.forecasts]
-        else:
-            known = [draws_summary(x, self.coverage) for x in self._draws]
+        own = self.forecasts or [draws_summary(x, self.coverage) for x in self._draws]
+        known = (ModelScore(one.mean, one.interval) for one in own)
         return dict(zip(self.names, known, strict=True))
 
     def best(self) -> Best:
@@ -312,7 +311,8 @@ class Comparison(Saved["Comparison"]):
             gap = gap._replace(mean=self.forecasts[a].mean - self.forecasts[b].mean)
         ahead = self._ahead[a] - self._ahead[b]
         better = float((ahead > 0).mean() + (ahead == 0).mean() / 2)
-        return Difference(self.names[a], self.names[b], *gap, self.coverage, better)
+        names, known = (self.names[a], self.names[b]), self.n_labels == self.n
+        return Difference(*names, *gap, self.coverage, better, known)
 
     def _pair(self, *models: Any) -> tuple[int, int]:
         """Return the indices of two models, by default of the first two in rank."""
@@ -321,18 +321,20 @@ class Comparison(Saved["Comparison"]):
         if all(one is None for one in models):
             a, b = (0, 1) if len(self.names) == 2 else self._ranking[:2]
             return a, b
-        known, places = ", ".join(map(repr, self.names)), []
-        for one in models:
-            if isinstance(one, str) and one in self.names:
-                places.append(self.names.index(one))
-            elif isinstance(one, str) or one is None:
-                raise ValueError(f"there is no model {one!r}: there are {known}")
-            else:
-                places.append(check.check_count(one, "model", high=len(self.names) - 1))
-        if places[0] == places[1]:
-            name = self.names[places[0]]
+        a, b = map(self._place, models)
+        if a == b:
+            name = self.names[a]
             raise ValueError(f"first and second are one model, {name!r}: pass two")
-        return places[0], places[1]
+        return a, b
+
+    def _place(self, model: Any) -> int:
+        """Return the index of a model, from its name or its number."""
+        if isinstance(model, str) and model in self.names:
+            return self.names.index(model)
+        if isinstance(model, str) or model is None:
+            known = ", ".join(map(repr, self.names))
+            raise ValueError(f"there is no model {model!r}: there are {known}")
+        return check.check_count(model, "model", high=len(self.names) - 1)
 
     @cached_property
     def _main(self) -> Any:
@@ -429,12 +431,9 @@ class Comparison(Saved["Comparison"]):
         (found,) = read_together(pos_label, y=y, **how)
         there = ~np.isnan(found)
         array, found = array[there].astype(np.int64), found[there]
-        refuse_two_labels(array, found, self.table.y)
+        table = replace(self.table, y=with_labels(self.table.y, array, found))
         if self.table.is_labelled[array].all():
             return self
-        labels = self.table.y.copy()
-        labels[array] = found
-        table = replace(self.table, y=labels)
         return replace(self, table=table, history=self.estimates(), forecasts=())
 
     def labels_needed(self, gap: float, power: float = 0.8) -> int:
@@ -457,14 +456,13 @@ class Comparison(Saved["Comparison"]):
         gap = check.check_number(gap, "gap", low=0.0, strict=True)
         power = check.check_share(power, "power")
         reach = ndtri((1 + self.coverage) / 2) + ndtri(power)
-        a, b = self._pair(None, None)
-        contrast = np.eye(len(self.names))[a] - np.eye(len(self.names))[b]
+        contrast = np.subtract(*np.eye(len(self.names))[[*self._pair(None, None)]])
 
         def is_enough(m: int) -> bool:
             return bool(SAFETY * reach * self.table.expected_sd(m, contrast) <= gap)
 
-        fewer = range(1, self.n - self.n_labels)
-        return 1 + bisect_left(fewer, True, key=is_enough)
+        most = self.n - self.n_labels
+        return min(most, 1 + bisect_left(range(1, most), True, key=is_enough))
 
     def estimates(self) -> tuple[PastEstimate, ...]:
         """Return what was known after fewer labels, and what is known now.
@@ -522,9 +520,7 @@ class Comparison(Saved["Comparison"]):
             Field("n_labels", self.n_labels, "labels", labels),
             Field("reference", self.reference, "reference", old),
             *self._keys("coverage", "history", "notes"),
-            self._field("assumptions", ASSUMES)._replace(
-                text="; ".join(self.assumptions)
-            ),
+            self._field("assumptions", ASSUMES, "; ".join),
             Field("decisions", table.decisions),
             Field("pattern", table.pattern),
             Field("cell", table.bin),
@@ -547,44 +543,39 @@ class Comparison(Saved["Comparison"]):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Comparison:
         """Return the comparison that a file holds, with its parts checked."""
-        names, coverage = tuple(values["names"]), float(values["coverage"])
-        pattern, bin_ = (
-            np.array(values[x], dtype=np.int64) for x in ("pattern", "cell")
+        decisions, pattern, bin_, odds = (
+            np.array(values[key], dtype=kind) for key, kind in ARRAYS.items()
         )
-        groups = values["groups"]
-        decisions = np.array(values["decisions"], dtype=bool)
-        odds = np.array(values["odds"])
-        y = np.full(pattern.size, np.nan)
+        y, groups = np.full(pattern.size, np.nan), values["groups"]
         y[np.array(values["labelled"][0], dtype=np.int64)] = values["labelled"][1]
-        shape = pattern.size, decisions.shape[1] - 1, odds.shape[1] - 1, len(decisions)
-        if shape != (bin_.size, pattern.max(), bin_.max(), len(names)):
-            raise ValueError("its parts do not fit together")
+        shape = [pattern.size, len(decisions), decisions.shape[1], odds.shape[1]]
+        parts = [bin_.size, len(values["names"]), pattern.max() + 1, bin_.max() + 1]
         if groups is not None:
             groups = ScoredGroups(np.array(groups[0]), np.array(groups[1], dtype=float))
+            shape += groups.code.shape + groups.size.shape
+            parts += [pattern.size, groups.code.max() + 1]
+        if shape != parts:
+            raise ValueError("its parts do not fit together")
         kinds = bool(values["raw"]), bool(values["judged"])
-        how = metric_from_dict(values["metric_form"]), *kinds, groups
-        table = PatternTable(decisions, pattern, bin_, odds, y, *how)
+        metric = metric_from_dict(values["metric_form"])
+        table = PatternTable(decisions, pattern, bin_, odds, y, metric, *kinds, groups)
         saved = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(PastEstimate(int(first), *rest) for first, *rest in saved)
         forecasts = (ForecastScore(**with_intervals(x)) for x in values["forecasts"])
-        keys = "reference", "notes", "assumptions"
-        rest: Any = {key: tuple(values[key]) for key in keys} | {"history": history}
-        rest["forecasts"] = tuple(forecasts)
-        return cls(names, coverage, table, **rest)
+        keys = "names", "reference", "notes", "assumptions"
+        names, old, *texts = (tuple(values[key]) for key in keys)
+        rest: Any = table, old, history, *texts, tuple(forecasts)
+        return cls(names, float(values["coverage"]), *rest)
 
-    @documented
-    def to_frame(self, backend: str = "pandas") -> Frame:
-        """Return one row per model: score, interval, and probability to be the best."""
-        scores = list(self.scores().values())
-        columns = {
-            "model": list(self.names),
-            "mean": [one.mean for one in scores],
-            "low": [one.interval[0] for one in scores],
-            "high": [one.interval[1] for one in scores],
+    def _columns(self) -> dict[str, Any]:
+        mean, interval = zip(*self.scores().values(), strict=True)
+        return {
+            "model": self.names,
+            "mean": mean,
+            "interval": interval,
             "p_best": self._p_best,
-            "n_positives": self.table.decisions @ np.bincount(self.table.pattern),
+            "n_positives": self.table.n_predicted.astype(np.int64),
         }
-        return as_frame(columns, backend)
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -8,34 +8,28 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._compare.row_search import RowSearch
+from argmetric._compare.row_search import Choice, RowSearch
 from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.draws import COUNTS, draw_counts, sums
 from argmetric._forecast.forecast import forecast, refuse_undefined
 from argmetric._forecast.rivals import SharedDraws
 from argmetric._ground import arguments as check
 from argmetric._ground import display
+from argmetric._ground import labels as read
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.display import Field, Result, as_frame, documented
-from argmetric._ground.labels import (
-    clear_labels,
-    predicted_labels,
-    refuse_swapped,
-    scoring_metric,
-)
-from argmetric._ground.layout import Layout, lay_out
+from argmetric._ground.display import Field, Result, documented
+from argmetric._ground.layout import lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
-    Booleans,
     Floats,
-    Frame,
     Integers,
     LabelsLike,
     ReferenceLike,
 )
+from argmetric._ground.validation import count_dimensions
 from argmetric._verbs.decide import decide
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
@@ -120,12 +114,9 @@ class Review(Result):
             Field("left_out", self.left_out),
         ]
 
-    @documented
-    def to_frame(self, backend: str = "pandas") -> Frame:
-        """Return the rows as a frame: row, label until the review, and worth."""
+    def _columns(self) -> dict[str, Any]:
         labels = self.labels[self.rows]
-        columns = {"row": self.rows, "label": labels, "worth": self.worth}
-        return as_frame(columns, backend)
+        return {"row": self.rows, "label": labels, "worth": self.worth}
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -133,18 +124,10 @@ class Review(Result):
         title = display.metric_title(self.metric.name)
         x = "Rows left out" if self.left_out else "Rows reviewed"
         with drawing(ax, xlabel=x, ylabel=f"Expected {title}, about") as ax:
-            risen = np.concatenate([[0.0], np.cumsum(self.worth)])
-            risen = risen if self.metric.greater_is_better else -risen
+            sign = 1.0 if self.metric.greater_is_better else -1.0
+            risen = sign * np.append(0.0, np.cumsum(self.worth))
             ax.plot(np.arange(risen.size), self.before + risen, color="C0")
         return ax
-
-
-def decided_by(decides: Any, layout: Layout, name: str, *, logits: bool) -> Any:
-    """Return labels as they are, or those of a rule, a threshold or a Decision."""
-    found, made = predicted_labels(decides, layout.scores, logits=logits)
-    if made and np.shape(found) != layout.shape:
-        raise ValueError(f"{name}: pass the labels where scores are a matrix")
-    return found
 
 
 def review_rows(
@@ -208,12 +191,12 @@ def review_rows(
     >>> review.rows, round(review.before, 2), round(review.mean, 2)
     (array([2, 1]), 0.75, 0.91)
     """
-    metric = get_metric(scoring_metric(metric, labels))
-    refuse_swapped([p], [labels], "review_rows(p, labels, metric)")
+    metric = get_metric(read.scoring_metric(metric, labels))
+    read.refuse_swapped([p], [labels], "review_rows(p, labels, metric)")
     logits, leave = check.as_flags(logits=logits, leave_out=leave_out)
     coverage = check.check_share(coverage, "coverage")
     seed = check.check_count(random_state, "random_state", low=0)
-    if len(getattr(p, "shape", ())) > 1:
+    if count_dimensions(p) > 1:
         raise ValueError("p must be one column, not a matrix: review_rows ranks rows")
     layout = lay_out(p, logits=logits)
     n = layout.scores.size
@@ -225,30 +208,30 @@ def review_rows(
         )
     calibrator = resolve_reference(reference, logits=logits).calibrator
     how: dict[str, Any] = {"reference": calibrator, "logits": logits}
-    if labels is None:
-        given = decide(layout.scores, metric, **how).labels == 1
-    else:
-        predicted = decided_by(labels, layout, "labels", logits=logits)
-        given = clear_labels(predicted, "labels", shape=layout.shape)
+    start = decide(layout.scores, metric, **how) if labels is None else labels
+    predicted, _ = read.predicted_labels(start, layout.scores, logits=logits)
+    given = read.clear_labels(predicted, "labels", shape=layout.shape)
     how["coverage"] = coverage
     before = forecast(layout.scores, given.astype(np.int64), metric, **how).mean
     x = layout.scores if logits else logit(layout.scores)
     both = from_log_odds(x if calibrator is None else calibrator._map(x))
     search = RowSearch(metric, *both, given, count, leave)
-    _, rows, chosen = search.best_rows(free=labels is None)
+    best = search.best_rows(free=labels is None)
+    _, rows, chosen = best
     rise = np.nan  # where it is not known apart
     if leave:
-        rest = np.ones(n, dtype=bool)
-        rest[rows] = False
+        rest = np.delete(np.arange(n), rows)
         left = chosen[rest].astype(np.int64)
         after: Any = forecast(layout.scores[rest], left, metric, **how)
     elif calibrator is not None and calibrator._uncertain:
         draws = SharedDraws(layout, chosen, reference=calibrator, logits=logits)
-        after, rise = _posterior_score(search, draws, (chosen, rows), seed)
+        after, rise = _posterior_score(search, draws, best, seed)
     else:
         after = search.distribution(chosen, rows)
     refuse_undefined(after.values, metric)
-    mean = before + rise if np.isfinite(before + rise) else after.mean
+    mean = after.mean
+    if np.isfinite(before + rise):
+        mean = float(np.clip(before + rise, after.values[0], after.values[-1]))
     worth = search.worth(chosen, rows)
     order = np.argsort(-worth, kind="stable")
     return Review(
@@ -274,16 +257,12 @@ def _budget(budget: Any, n: int) -> int:
 def _portions(worth: Floats, total: float) -> Floats:
     """Split a total into parts proportional to the worth of rows, if positive."""
     worth = np.maximum(worth, 0.0)
-    if not worth.sum() > 0.0:
-        worth = np.ones(worth.size)
+    worth = worth if worth.any() else np.ones(worth.size)
     return np.asarray(worth * (total / worth.sum()))
 
 
 def _posterior_score(
-    search: RowSearch,
-    draws: SharedDraws,
-    chosen: tuple[Booleans, Integers],
-    seed: int,
+    search: RowSearch, draws: SharedDraws, best: Choice, seed: int
 ) -> tuple[ScorePMF, float]:
     """Return the distribution of the score after the review, and the mean's rise by it.
 
@@ -292,27 +271,24 @@ def _posterior_score(
     m_d the metric of the counts that are expected in draw d, it is the rise of
     S + mean over d of m_d - m of the fitted calibrator.
     """
-    metric, n, p = search.metric, float(search.p.size), draws.p
+    p, place = draws.p, draws.bins.place
 
-    def sets(labels: Booleans, rows: Integers) -> Floats:
-        kind = np.where(labels, 0, 1)
-        kind[rows] = 2
-        place = draws.bins.place
+    def sets(one: Choice) -> Floats:
+        kind = np.where(one.labels, 0, 1)
+        kind[one.rows] = 2
         counts = np.bincount(kind * len(p) + place, minlength=3 * len(p))
         return counts.reshape(3, -1).astype(np.float64)
 
-    def scores(some: Floats, hits: Floats, misses: Floats, seen: Floats) -> Floats:
-        k, more = some[0].sum(), hits + seen
-        return np.asarray(metric.value(more, k + seen, more + misses, n))
+    def about(one: Choice) -> float:
+        some = sets(one)
+        of_draws, own = (
+            search.score(some[0].sum(), *sums(some, x)).mean()
+            for x in (p, draws.fitted)
+        )
+        return float(np.nan_to_num(of_draws - own)) + search.sign * one.value
 
-    def about(labels: Booleans, rows: Integers) -> float:
-        some = sets(labels, rows)
-        of_draws, own = (scores(some, *sums(some, x)) for x in (p, draws.fitted))
-        gap = float(np.nan_to_num(of_draws.mean() - own.mean()))
-        return gap + search.sign * search.expected(labels, rows)
-
-    rise = about(*chosen) - about(search.given, np.arange(0))
-    some, rng = sets(*chosen), np.random.default_rng(1 + seed)  # 1: of `forecast`
-    drawn = scores(some, *draw_counts(p, some, COUNTS, rng).transpose(1, 0, 2))
-    weights = np.full(drawn.size, 1.0 / drawn.size)
-    return ScorePMF.from_atoms([(drawn.ravel(), weights)]), rise
+    rise = about(best) - about(search.choice(search.given, np.arange(0)))
+    some, rng = sets(best), np.random.default_rng(1 + seed)  # 1: of `forecast`
+    counts = draw_counts(p, some, COUNTS, rng).transpose(1, 0, 2)
+    drawn = search.score(some[0].sum(), *counts).ravel()
+    return ScorePMF.from_atoms([(drawn, np.full(drawn.size, 1.0 / drawn.size))]), rise

@@ -61,50 +61,50 @@ class RowSearch:
 
     def distribution(self, labels: Booleans, rows: Integers) -> ScorePMF:
         """Return the distribution of the score after the review of some rows."""
-        above, below, size = self._other_rows(labels, rows)
-        hits, misses = (
-            count_pmf(self.p[some], self.q[some]) for some in (above, below)
-        )
+        sides, n = self._other_rows(labels, rows), self.p.size
+        hits, misses = (count_pmf(self.p[some], self.q[some]) for some in sides)
         parts = []
-        for seen, weight in zip(*self._reviewed_positives(rows), strict=True):
+        for seen, weight in zip(*self._nodes(rows), strict=True):
             counts = hits._replace(first=hits.first + seen), misses
-            own = score_pmf_from_counts(self.metric, size, above.size + seen, *counts)
+            own = score_pmf_from_counts(self.metric, n, sides[0].size + seen, *counts)
             defined = weight * (1.0 - own.p_undefined)
             parts.append((own.values, own.probabilities * defined))
             parts.append((np.full(1, np.nan), np.full(1, weight * own.p_undefined)))
         return ScorePMF.from_atoms(parts)
 
-    def expected(self, labels: Booleans, rows: Integers) -> float:
-        """Return the expected score, negated where smaller is better."""
-        above, below, size = self._other_rows(labels, rows)
-        reviewed = self._reviewed_positives(rows)
+    def choice(self, labels: Booleans, rows: Integers) -> Choice:
+        """Return rows and labels with their expected score."""
+        above, below = self._other_rows(labels, rows)
+        reviewed = (np.zeros(1), np.ones(1)) if self.leave else self._nodes(rows)
         counts = [self._nodes(above), self._nodes(below), reviewed]
         hits, misses, seen = np.ix_(*(values for values, _ in counts))
         x, y, z = np.ix_(*(weights for _, weights in counts))
-        tp, weights = np.broadcast_arrays(hits + misses * 0.0 + seen, x * y * z)
-        k, n = above.size + seen + 0.0 * tp, np.full(tp.shape, float(size))
-        score = self.metric.value(tp, k, tp + misses, n)
-        defined = ~np.isnan(score)
-        if not defined.any():
-            return -np.inf
-        return self.sign * float(np.average(score[defined], weights=weights[defined]))
+        score, weights = self.score(above.size, hits, misses, seen), x * y * z
+        defined, value = ~np.isnan(score), -np.inf
+        if defined.any():
+            mean = np.average(score[defined], weights=weights[defined])
+            value = self.sign * float(mean)
+        return Choice(value, rows, labels)
+
+    def score(
+        self, k: float | Integers, hits: Floats, misses: Floats, seen: Floats
+    ) -> Floats:
+        """Return the metric for numbers of positives of three kinds, as above.
+
+        k : number of the unreviewed rows that are labelled 1
+        """
+        tp, n = hits + seen, float(self.p.size - self.budget * self.leave)
+        return np.asarray(self.metric.value(tp, k + seen, tp + misses, n))
 
     @property
     def sign(self) -> float:
         return 1.0 if self.metric.greater_is_better else -1.0
 
-    def _other_rows(
-        self, labels: Booleans, rows: Integers
-    ) -> tuple[Integers, Integers, int]:
-        """Return unreviewed rows labelled 1, and 0, and the number of scored rows."""
+    def _other_rows(self, labels: Booleans, rows: Integers) -> list[Integers]:
+        """Return unreviewed rows labelled 1, and those labelled 0."""
         rest = np.ones(self.p.size, dtype=bool)
         rest[rows] = False
-        size = int(rest.sum()) if self.leave else self.p.size
-        return np.flatnonzero(rest & labels), np.flatnonzero(rest & ~labels), size
-
-    def _reviewed_positives(self, rows: Integers) -> tuple[Floats, Floats]:
-        """Return numbers of positives among reviewed rows, and their weights."""
-        return (np.zeros(1), np.ones(1)) if self.leave else self._nodes(rows)
+        return [np.flatnonzero(rest & side) for side in (labels, ~labels)]
 
     def _nodes(self, rows: Integers) -> tuple[Floats, Floats]:
         """Return points and weights of the number of positives among some rows.
@@ -119,10 +119,6 @@ class RowSearch:
         nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
         counts = self.p[rows].sum() + nodes * np.sqrt(variance)
         return np.clip(counts, 0.0, float(rows.size)), weights / weights.sum()
-
-    def choice(self, labels: Booleans, rows: Integers) -> Choice:
-        """Return rows and labels with their expected score."""
-        return Choice(self.expected(labels, rows), rows, labels)
 
     def best_rows(self, *, free: bool) -> Choice:
         """Return the best rows to review or leave out, and labels of all rows.
@@ -147,9 +143,8 @@ class RowSearch:
         """Return the best run of `budget` rows by p; if there are many, by a climb."""
         budget, n, k = self.budget, self.p.size, int(self.given.sum())
         order = np.lexsort((-self.p, np.zeros(n) if free else ~self.given))
-        first, last = (
-            (0, n - budget) if free else (max(0, k - budget), min(k, n - budget))
-        )
+        low, high = (0, n) if free else (k - budget, k)
+        first, last = max(0, low), min(high, n - budget)
 
         @cache
         def window(start: int) -> Choice:
@@ -158,19 +153,16 @@ class RowSearch:
             labels[order[start + budget :]] = False
             return self.choice(labels, order[start : start + budget])
 
-        if n <= EVERY:
-            return max(map(window, range(first, last + 1)), key=_value)
-        starts = {round(x) for x in np.linspace(first, last, STARTS)}
-        starts.add(first + int(np.argmax(self._plain_values(order, first, last))))
+        starts = list(range(first, last + 1))
+        if n > EVERY:
+            middle = first + int(np.argmax(self._plain_values(order, first, last)))
+            starts = [*np.linspace(first, last, STARTS).round().astype(int), middle]
         best = max(sorted(starts), key=lambda one: window(one).value)
         step = max(1, min(last - first, budget) // (STARTS - 1))
         while step:
-            near = max(first, best - step), best, min(last, best + step)
+            near = best, max(first, best - step), min(last, best + step)
             top = max(near, key=lambda one: window(one).value)
-            if window(top).value > window(best).value:
-                best = top
-            else:
-                step //= 2
+            best, step = top, step if top != best else step // 2
         return window(best)
 
     def _plain_values(self, order: Integers, first: int, last: int) -> Floats:
@@ -178,11 +170,8 @@ class RowSearch:
         start = np.arange(first, last + 1)
         sums = np.concatenate([[0.0], np.cumsum(self.p[order])])
         hits, misses = sums[start], sums[-1] - sums[start + self.budget]
-        n, seen = float(self.p.size), sums[-1] - hits - misses
-        if self.leave:
-            n, seen = n - self.budget, 0.0 * seen
-        tp, size = hits + seen, np.full(start.size, n)
-        value = self.sign * self.metric.value(tp, start + seen, tp + misses, size)
+        seen = (sums[-1] - hits - misses) * (not self.leave)
+        value = self.sign * self.score(start, hits, misses, seen)
         return np.where(np.isnan(value), -np.inf, value)
 
     def _better_exchange(self, best: Choice, free: bool) -> Choice | None:
@@ -210,7 +199,7 @@ class RowSearch:
         n = float(self.p.size)
         now = self.metric.value(tp, k, t, n)
         if self.leave:
-            new = self.metric.value(tp - z * p, k - z, t - p, np.full(p.size, n - 1.0))
+            new = self.metric.value(tp - z * p, k - z, t - p, n - 1.0)
         else:
             more = np.where(z == 1.0, 0.0, p)
             fewer = np.where(z == 1.0, 1.0 - p, 0.0)

@@ -11,39 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._ground.types import Floats, Integers
-from argmetric.metrics import Metric
 
 FEWEST = 2  # labels of a stratum
 EVEN = 0.1  # part of the labels that goes to all rows alike
 
 
-def moves_of(
-    metric: Metric, tp: Floats, k: Floats, t: Floats, n: Floats, *, patterns: Floats
-) -> Floats:
-    """Return the change h of each score by one more positive of each pattern.
-
-    Central differences at the expected counts `tp`, `k` of every model, in rows, and
-    `t`, `n`, whose columns are groups; `patterns`: (models, patterns) decisions.
-    Of the shape (models, patterns, groups).
-    """
-    step = np.minimum(1.0, 0.5 * np.minimum(n - t, t))
-    step = np.where(step > 0.0, step, 1.0)
-    moved = patterns[:, :, None] * step
-    up, down = (
-        metric.value(tp[:, None] + s * moved, k[:, None], t + s * step, n)
-        for s in (0.5, -0.5)
-    )
-    return np.nan_to_num((up - down) / step)
-
-
 def strata_of(group: Integers, mass: Floats, count: Integers) -> Integers:
-    """Return the stratum of every bin, of equal mass within a group; -1 if massless."""
-    member = np.full(group.size, -1)
-    first = 0
+    """Return the stratum of every bin, of equal mass within a group."""
+    member, first = np.empty(group.size, dtype=np.int64), 0
     for number, strata in enumerate(count.tolist()):
-        there = np.flatnonzero((group == number) & (mass > 0.0))
-        if not there.size:
-            continue
+        there = np.flatnonzero(group == number)
         part = mass[there]
         middle = (np.cumsum(part) - part / 2) / part.sum()
         place = np.minimum((strata * middle).astype(np.int64), strata - 1)
@@ -95,13 +72,13 @@ def drawn_rows(
     return np.asarray(np.sort(rows[order[rank < np.repeat(wanted, size)]]))
 
 
-def refuse_two_labels(rows: Integers, y: Floats, known: Floats) -> None:
-    """Refuse a row with two labels, among these or from before."""
-    order = np.argsort(rows, kind="stable")
-    twice = np.flatnonzero(np.diff(rows[order]) == 0)
-    apart = twice[y[order[twice]] != y[order[twice + 1]]]
-    if apart.size:
-        row = rows[order[apart[0]]]
+def with_labels(known: Floats, rows: Integers, y: Floats) -> Floats:
+    """Return labels with those of some rows added; refuse two for a row."""
+    new = known.copy()
+    new[rows] = y
+    twice = np.flatnonzero(new[rows] != y)
+    if twice.size:
+        row = rows[twice[0]]
         raise ValueError(f"row {row} is labelled twice, once 0 and once 1: keep one")
     other = np.flatnonzero(~np.isnan(known[rows]) & (known[rows] != y))
     if other.size:
@@ -110,3 +87,4 @@ def refuse_two_labels(rows: Integers, y: Floats, known: Floats) -> None:
             f"row {row} is labelled {now:.0f}, but it was {known[row]:.0f} before: to "
             "correct a label, compare anew"
         )
+    return new

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._compare import design, effects
-from argmetric._compare.joint import JointCalibrator, bins_along
-from argmetric._compare.strata import allocation, drawn_rows, moves_of, strata_of
+from argmetric._compare.strata import allocation, drawn_rows, strata_of
 from argmetric._forecast.draws import COUNTS, DRAWS, draw_counts
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-BINS = 15  # of a pattern, at most
-MOST_BINS = 512  # of all patterns, about
 STRATA = 2  # of a pattern, at most; all together about a quarter of PLANNED
 STRATA_OF_ONE = 5  # where there is one model, and so two patterns
 PLANNED = 100  # labels that strata are made for
@@ -47,8 +45,7 @@ def are_cuts(labels: Booleans, scores: Floats) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class ScoredGroups:
+class ScoredGroups(NamedTuple):
     """Groups whose scores are averaged."""
 
     code: Integers  # of every row
@@ -76,26 +73,6 @@ class PatternTable:
     raw: bool  # whether scores are taken as they are, without a reference
     judged: bool  # whether scores are a judge's, not those that predictions cut
     groups: ScoredGroups | None = None
-
-    @classmethod
-    def of(
-        cls,
-        labels: Booleans,
-        scores: Floats,
-        calibrators: list[JointCalibrator],
-        known: Floats,
-        metric: Metric,
-        *,
-        groups: ScoredGroups | None = None,
-    ) -> PatternTable:
-        """Count rows; `labels`: (models, rows), `scores`: log-odds, `known`: labels."""
-        decisions, pattern = np.unique(labels, axis=1, return_inverse=True)
-        pattern = pattern.ravel()
-        most = int(np.clip(MOST_BINS // decisions.shape[1], 1, BINS))
-        bin_, odds = bins_along(calibrators, scores, pattern, most)
-        raw = all(one.calibrator is None for one in calibrators)
-        kinds = raw, not are_cuts(labels, scores)
-        return cls(decisions, pattern, bin_, odds, known, metric, *kinds, groups)
 
     @cached_property
     def size(self) -> Integers:
@@ -154,26 +131,35 @@ class PatternTable:
         """AUC of the scores for the predictions of the first model; 1 of one class."""
         x, called = self.odds.mean(axis=0), self.decisions[0, self.group]
         _, place = np.unique(x, return_inverse=True)
-        counts = np.bincount(place, self.size * called), np.bincount(place, self.size)
-        k, n = counts[0], counts[1] - counts[0]
+        k, n = (np.bincount(place, self.size * side) for side in (called, ~called))
         below = np.cumsum(n) - n / 2.0  # ties half
         pairs = float(k.sum() * n.sum())
         return float(k @ below) / pairs if pairs else 1.0
 
     @cached_property
     def moves(self) -> Floats:
-        """(models, patterns, groups): h of the score of each model."""
-        code, size = np.zeros(self.y.size, np.int64), np.array([float(self.y.size)])
-        if self.groups is not None:
-            code, size = self.groups.code, self.groups.size
+        """Change h of each score by one more positive of each pattern.
+
+        Central differences at the expected counts. Of the shape (models, patterns,
+        groups).
+        """
+        whole = np.zeros(self.y.size, np.int64), np.array([float(self.y.size)])
+        code, n = self.groups or whole
         p, called = self.probability[self.bin], self.decisions[:, self.pattern]
         tp, k = (
-            np.array([np.bincount(code, a * x, size.size) for a in called], dtype=float)
+            np.array([np.bincount(code, a * x, n.size) for a in called])[:, None]
             for x in (p, np.ones(p.size))
         )
-        t = np.bincount(code, p, size.size).astype(np.float64)
-        patterns = self.decisions.astype(float)
-        return moves_of(self.metric, tp, k, t, size, patterns=patterns)
+        t = np.bincount(code, p, n.size)
+        step = np.minimum(1.0, 0.5 * np.minimum(n - t, t))
+        step = np.where(step > 0.0, step, 1.0)
+        moved = self.decisions[:, :, None] * step
+        with np.errstate(invalid="ignore"):  # roots, where a pattern has no rows
+            up, down = (
+                self.metric.value(tp + s * moved, k, t + s * step, n)
+                for s in (0.5, -0.5)
+            )
+        return np.nan_to_num((up - down) / step)
 
     def influence(self, contrasts: Floats) -> Floats:
         """Return √Σ h² of every bin over the contrasts of models, in rows."""
@@ -288,8 +274,7 @@ class PatternTable:
         member = self.member if learnt else self.group
         _, labels, positives = self._labels_in(member)
         rows = self.odds, self.size, self.group, member, self.decisions
-        bins = effects.LabelledBins(*rows, labels, positives)
-        model = effects.EffectsModel(bins, self.prior)
+        model = effects.EffectsModel(*rows, labels, positives, self.prior)
         return model.probability_draws(np.random.default_rng(0))
 
     def _means_over_groups(

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._compare.effects import at_rates
-from argmetric._compare.joint import equal_bins
+from argmetric._compare.joint import BINS, equal_bins
 from argmetric._compare.result import draws_summary
-from argmetric._compare.table import BINS, PatternTable
+from argmetric._compare.table import PatternTable
 from argmetric._ground.arguments import check_count
 from argmetric._ground.display import (
     COUNT,

@@ -157,7 +157,7 @@ def bin_odds(curve, system, which, bins, pattern, sign, prevalence, held, out):
 
 
 @inner
-def stratum_means(odds, effect, spread, pattern, stratum, share, mean, rest):
+def stratum_means(odds, effect, spread, places, share, mean, rest):
     """Write the mean probability of a positive, and of a negative, of each stratum.
 
     `spread`: constants that keep means over the effects of patterns, on a grid of
@@ -166,14 +166,14 @@ def stratum_means(odds, effect, spread, pattern, stratum, share, mean, rest):
     mean[:] = 0.0
     rest[:] = 0.0
     for c in range(odds.shape[0]):
-        x = with_effect(odds[c], effect[pattern[c]], spread)
+        x = with_effect(odds[c], effect[places[0, c]], spread)
         small = math.exp(-abs(x))
         large = 1.0 / (1.0 + small)
         small *= large
         if x < 0.0:
             large, small = small, large
-        mean[stratum[c]] += share[c] * large
-        rest[stratum[c]] += share[c] * small
+        mean[places[1, c]] += share[c] * large
+        rest[places[1, c]] += share[c] * small
 
 
 @inner
@@ -207,9 +207,7 @@ def label_likelihood(odds, effect, sigma, spread, places, share, labels, out):
     count = labels.shape[1]
     mean, rest = np.empty(count), np.empty(count)
     for i in range(odds.shape[0]):
-        stratum_means(
-            odds[i], effect[i], spread, places[0], places[1], share, mean, rest
-        )
+        stratum_means(odds[i], effect[i], spread, places, share, mean, rest)
         out[i] = 0.0
         for s in range(count):
             n, k = labels[0, s], labels[1, s]
@@ -228,9 +226,7 @@ def rates_of_strata(odds, effect, sigma, spread, places, share, probability, rat
     """
     mean, rest, variance = rates
     for i in range(odds.shape[0]):
-        stratum_means(
-            odds[i], effect[i], spread, places[0], places[1], share, mean[i], rest[i]
-        )
+        stratum_means(odds[i], effect[i], spread, places, share, mean[i], rest[i])
         for s in range(mean.shape[1]):
             variance[i, s] = variance_of_rate(mean[i, s], rest[i, s], sigma[i])
         for c in range(odds.shape[1]):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import argmetric as am
-from argmetric._compare import refuse_two_labels
+from argmetric._compare import with_labels
 from argmetric._ground.types import Integers
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -238,7 +238,8 @@ def _with_labels_of_file(o: Arguments, found: am.Comparison) -> am.Comparison:
     y = files.labels(table, name, pos_label=o.pos_label, missing=True)
     rows, y = numbers[~np.isnan(y)].astype(np.int64), y[~np.isnan(y)]
     with naming(table.source):
-        refuse_two_labels(rows, y, np.append(np.nan, found.table.y))
+        # Refuse labels that contradict each other by the numbers of the file
+        with_labels(np.append(np.nan, found.table.y), rows, y)
     return found.add(rows - 1, y)
 
 
