@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.calibrate import DEFAULT, calibrate_out_of_fold, choose_method
+from argmetric._calibrate.calibrate import (
+    DEFAULT,
+    N_FOLDS,
+    calibrate_out_of_fold,
+    choose_method,
+)
 from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.prior import warn_of_resampling
@@ -55,7 +60,6 @@ from argmetric._verbs.check._verdicts import reword as reword
 from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
-N_FOLDS = 5
 MOST_BINS_OR_SAMPLES = 100_000  # bins or samples
 
 
@@ -165,14 +169,12 @@ def calibration_check(
     )
     chosen = choose_method(reference, method or DEFAULT)
     mended = calibrate_out_of_fold(
-        positive,
-        checked,
+        reference,
+        scores,
         chosen,
-        cv=N_FOLDS,
+        weight=weight,
         groups=np.arange(len(scores)) if scores.ndim == 2 else coded,
-        sample_weight=weight,
         random_state=random_state,
-        logits=logits,
     )
     before, labels_before = problem.decide()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
