@@ -50,13 +50,14 @@ from argmetric._monitor._parity import ParityMonitoring as ParityMonitoring
 from argmetric._monitor._parity import ParityPeriod as ParityPeriod
 from argmetric._monitor._parity import group_texts as group_texts
 from argmetric._monitor._parity import predicted_by_group as predicted_by_group
-from argmetric._monitor._period import ACTUAL_DRAWS as ACTUAL_DRAWS
 from argmetric._monitor._period import Period as Period
+from argmetric._monitor._period import drawn_score as drawn_score
 from argmetric._monitor._period import values_of as values_of
 from argmetric._monitor._periods import Every as Every
 from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
+from argmetric._monitor._periods import restore_every as restore_every
 from argmetric._monitor._result import Monitoring as Monitoring
 from argmetric._monitor._review import ReviewMonitoring as ReviewMonitoring
 from argmetric._monitor._review import ReviewPeriod as ReviewPeriod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
@@ -208,14 +208,7 @@ def forecast_period(
     """Forecast a period by itself; `weighted` as for `PeriodDistribution`."""
     table = counts.table
     score = watch.score([counts])
-    distribution = PeriodDistribution(
-        table,
-        watch.old,
-        watch.probabilities,
-        score,
-        shift=watch.shift,
-        weighted=weighted,
-    )
+    distribution = watch.distribution(table, score, weighted)
     coverage = watch.coverage
     if isinstance(score, Metric):
         known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
@@ -253,25 +246,41 @@ def actual_score(
     a row added to each (Jeffreys). The score is a mean over columns.
     """
     counts = known.reshape(-1, 4).astype(np.float64)
-    n = counts.sum(axis=1, keepdims=True)
-    if not n.all():
-        return math.nan, Interval(math.nan, math.nan)
+    n = counts.sum(axis=1)
 
     def mean(four: Floats) -> Floats:
         """Return the mean metric over groups, counts of shape (..., n_groups, 4)."""
         _, missed, false, hits = np.moveaxis(four, -1, 0)
-        values = metric.value(hits, hits + false, hits + missed, n[:, 0])
+        values = metric.value(hits, hits + false, hits + missed, n)
         there = ~np.isnan(values)
         count = there.sum(axis=-1)
         total = np.where(there, values, 0.0).sum(axis=-1)
         return np.where(count > 0, total / np.maximum(count, 1), math.nan)
 
+    return drawn_score(counts, mean, coverage, prior=0.5, axis=(-1,))
+
+
+def drawn_score(
+    counts: Floats,
+    score: Callable[[Floats], Floats],
+    coverage: float,
+    *,
+    prior: float,
+    axis: tuple[int, ...],
+) -> tuple[float, Interval]:
+    """Return the score of counts, and an interval; nan where a table has no row.
+
+    Frequencies of the cells of a table, which lie along `axis`, have the posterior
+    Dirichlet(counts + prior).
+    """
+    n = counts.sum(axis=axis, keepdims=True)
+    if not n.all():
+        return math.nan, Interval(math.nan, math.nan)
     rng = np.random.default_rng(0)
-    draws = rng.standard_gamma(counts + 0.5, (ACTUAL_DRAWS, *counts.shape))
+    draws = rng.standard_gamma(counts + prior, (ACTUAL_DRAWS, *counts.shape))
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
-    values = mean(draws * (n / draws.sum(axis=2, keepdims=True)))
-    low, high = np.nanquantile(values, tails)
-    return float(mean(counts)), Interval(float(low), float(high))
+    values = score(draws * (n / draws.sum(axis=axis, keepdims=True)))
+    return float(score(counts)), Interval(*np.nanquantile(values, tails).tolist())
 
 
 def with_alarms(

@@ -23,14 +23,15 @@ from argmetric._monitor import (
     OnePeriod,
     Readings,
     Shift,
-    check_every,
     critical_value,
+    drawn_score,
     movements,
+    restore_every,
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
 from argmetric.classes._means import MeanScores
-from argmetric.classes._monitor_distribution import PeriodDistribution, actual_score
+from argmetric.classes._monitor_distribution import PeriodDistribution
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassMetric, class_metric_from_dict
 
@@ -255,16 +256,7 @@ class ClassWatch:
         """
         scores = self.scores(p)
         q = [np.asarray(one.apply(scores)) for one in self.calibrators]
-        distribution = PeriodDistribution(
-            q,
-            codes,
-            true,
-            reference=self.reference_q,
-            prevalences=self.prevalences,
-            metric=self.metric,
-            shift=self.shift,
-            coverage=self.coverage,
-        )
+        distribution = PeriodDistribution(self, q, codes, true)
         old, n = self.prevalences, self.code.size
         new, low, high = distribution.prevalences()
         error = np.sqrt(np.maximum(old, 1 / n) / n)
@@ -272,6 +264,8 @@ class ClassWatch:
         known, count = true >= 0, len(self.classes)
         table = np.zeros((count, count))
         np.add.at(table, (true[known], codes[known]), 1.0)
+        # Half a row in each cell for two classes (Jeffreys)
+        cells: Any = {"prior": 1.0 / count, "axis": (-2, -1)}
         _, covariate, shift = distribution.forecasts
         period = ClassPeriod(
             *bounds,
@@ -285,7 +279,7 @@ class ClassWatch:
             *distribution.readings,
             *(shift.mean, shift.interval),
             *(covariate.mean, covariate.interval),
-            *actual_score(table, self.metric, self.coverage),
+            *drawn_score(table, self.metric.score, self.coverage, **cells),
         )
         return period, self.count(q[0], p)
 
@@ -297,11 +291,10 @@ class ClassWatch:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ClassWatch:
         """Return the settings that `to_dict` described."""
-        rule, every, means = values["rule"], values["every"], values.get("means")
+        rule, means = values["rule"], values.get("means")
         if means is not None:
             numbers = np.array(means["values"], dtype=np.float64)
             means = MeanScores(**(means | {"values": numbers}))
-        every = int(every) if every.isdigit() else every or None
         restored = {
             "metric": class_metric_from_dict(values["metric"]),
             "classes": tuple(values["classes"]),
@@ -309,7 +302,7 @@ class ClassWatch:
             "code": np.array(values["code"], dtype=np.int64),
             "p": np.array(values["p"], dtype=np.float64),
             "rule": None if rule is None else Rule.from_dict(rule),
-            "every": check_every(every, with_time=bool(every)),
+            "every": restore_every(values["every"]),
             "means": means,
         }
         return cls(**(values | restored))
