@@ -33,7 +33,12 @@ from argmetric._monitor import (
 from argmetric.classes._calibrate import resolve_calibrator
 from argmetric.classes._calibrators import log_softmax
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
-from argmetric.classes._means import MeanScores, check_means, read_means
+from argmetric.classes._means import (
+    MeanScores,
+    check_means,
+    read_means,
+    require_scores,
+)
 from argmetric.classes._monitor_period import (
     ClassPeriod,
     ClassWatch,
@@ -143,6 +148,7 @@ def monitor(
     if not isinstance(reference, tuple | list) or len(reference) != 2:
         raise ValueError("monitor needs reference=(y, p): labels and probabilities")
     y, old = reference
+    rows = require_scores("monitor", p, mean)
     if isinstance(labels, ClassReviewRule):
         alone: Any = {"metric": metric, "average": average, "cost": cost}
         alone |= {"zero_division": zero_division, "classes": classes, "logits": logits}
@@ -150,7 +156,7 @@ def monitor(
         how: Any = {"time": time, "every": every, "known": known, "shift": shift}
         how |= {"coverage": coverage}
         how["false_alarms"] = check_share(false_alarms, "false_alarms")
-        return monitor_review(_require_rows(p, mean), labels, (y, old), alone, how)
+        return monitor_review(rows, labels, (y, old), alone, how)
     call = _read_rows(p, mean, (y, old), classes, logits=logits)
     names = call.classes
     rule = labels if isinstance(labels, MultiClassRule) else None
@@ -195,15 +201,7 @@ def monitor(
     )
     empty = ClassMonitoring(watch, notes=tuple(notes))
     labels = labels if watch.passed else None
-    return empty.add(_require_rows(p, mean), labels, time=time, known=known)
-
-
-def _require_rows(p: ArrayLike | None, mean: ArrayLike | None) -> ArrayLike:
-    """Return what was passed, or refuse that nothing was."""
-    given = p if mean is None else mean
-    if given is None:
-        raise TypeError("monitor needs p, the class probabilities of the rows, or mean")
-    return given
+    return empty.add(rows, labels, time=time, known=known)
 
 
 class _Rows(NamedTuple):
@@ -228,7 +226,7 @@ def _read_rows(
         call = read_means(p, mean, reference, classes, logits=logits)
         names, pair = tuple(call.classes), call.reference
         return _Rows(call.mean, call.known, names, pair, call.scores)
-    p = _require_rows(p, None)
+    p = require_scores("monitor", p, None)
     scores = _probabilities(p, logits, "p")
     names = class_names(p, scores.shape[1], classes)
     y, old = reference

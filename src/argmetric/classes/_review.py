@@ -68,7 +68,7 @@ from argmetric._verbs.tune import (
     proportion_interval,
     rows_text,
 )
-from argmetric.classes._input import labels_of, one_per_class
+from argmetric.classes._input import first_texts, labels_of, one_per_class
 from argmetric.classes._weights import class_scores
 from argmetric.metrics import Metric, get_metric
 
@@ -282,11 +282,11 @@ class ClassReviewRule(SavedRule):
     def _by_class(self, values: Floats | None, none: str) -> str:
         """Return a value for each of the first classes in words, `none` for no one."""
         assert values is not None
-        pairs = list(zip(self.classes, values, strict=True))[:SHOWN]
-        texts = [
-            f"{a} {format(x, '.4g') if math.isfinite(x) else none}" for a, x in pairs
-        ]
-        return ", ".join(texts) + (", ..." if len(self.classes) > SHOWN else "")
+        pairs = zip(self.classes, values, strict=True)
+        return first_texts(
+            [f"{a} {x:.4g}" if math.isfinite(x) else f"{a} {none}" for a, x in pairs],
+            SHOWN,
+        )
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ClassReviewRule:

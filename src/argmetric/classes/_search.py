@@ -25,6 +25,8 @@ from argmetric.metrics import (
     GMean,
     Kappa,
     Metric,
+    get_metric,
+    ratio_or,
 )
 
 
@@ -69,8 +71,7 @@ class Correlation:
 
     def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
         spread = np.maximum((n * n - sums[2]) * (n * n - (t * t).sum(axis=-1)), 0.0)
-        safe = np.where(spread > 0, spread, 1.0)
-        return np.where(spread > 0, (n * sums[0] - sums[1]) / np.sqrt(safe), 0.0)
+        return ratio_or(n * sums[0] - sums[1], np.sqrt(spread), 0.0)
 
 
 @dataclass(frozen=True)
@@ -93,30 +94,23 @@ class Agreement:
         return np.stack([tp, k * t])
 
     def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
-        free = n * n - sums[1]
-        safe = np.where(free > 0.0, free, 1.0)
-        return np.where(free > 0.0, (n * sums[0] - sums[1]) / safe, 0.0)
+        return ratio_or(n * sums[0] - sums[1], n * n - sums[1], 0.0)
 
 
 @dataclass(frozen=True)
-class Recalls:
-    """Mean of the recalls of the classes with true rows, arithmetic or geometric."""
-
-    geometric: bool
+class GeometricMean:
+    """Geometric mean of the recalls of the classes with true rows."""
 
     def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
-        """Return recalls of the classes, or their logarithms, and which ones count."""
+        """Return logarithms of recalls, which ones count, and which ones are 0."""
         tp, t = np.broadcast_arrays(tp, t)
         there = t > 0.0
-        recall = np.where(there, tp / np.where(there, t, 1.0), 0.0)
-        if not self.geometric:
-            return np.stack([recall, there])
+        recall = ratio_or(tp, t, 0.0)
         missed = there & (tp <= 0.0)
         return np.stack([np.log(np.where(recall > 0.0, recall, 1.0)), there, missed])
 
     def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
-        mean = means(sums[0], sums[1])
-        return np.where(sums[2] > 0.5, 0.0, np.exp(mean)) if self.geometric else mean
+        return np.where(sums[2] > 0.5, 0.0, np.exp(means(sums[0], sums[1])))
 
 
 @dataclass(frozen=True)
@@ -145,8 +139,10 @@ def objective_of(
         return Agreement()
     if isinstance(metric, Accuracy):
         return Hits()
-    if isinstance(metric, BalancedAccuracy | GMean):
-        return Recalls(geometric=isinstance(metric, GMean))
+    if isinstance(metric, GMean):
+        return GeometricMean()
+    if isinstance(metric, BalancedAccuracy):
+        return Macro(get_metric("recall", zero_division=math.nan))
     return SupportMean(metric) if by_support else Macro(metric)
 
 

@@ -29,6 +29,7 @@ from argmetric.metrics import (
     ClassGMean,
     ClassMetric,
     ClassRatio,
+    ratio_or,
 )
 
 # Eight nodes are exact from so many rows on, true ones and those given to the class
@@ -76,10 +77,7 @@ def expected_metric(
         wrong = (rows.p @ apart)[places, labels]
         seen = np.bincount(group, wrong, rows.n_groups)
         random = np.einsum("ga,ab,gb->g", mu, apart, k) / rows.sizes
-        safe = np.where(random > 0.0, random, 1.0)
-        return ExpectedScore(
-            np.where(random > 0.0, 1.0 - seen / safe, 0.0), None, False
-        )
+        return ExpectedScore(1.0 - ratio_or(seen, random, 1.0), None, False)
     if isinstance(metric, ClassGMean):
         return ExpectedScore(score_gmean(rows, labels), None, False)
     if isinstance(metric, ClassCorrelation):
@@ -87,8 +85,8 @@ def expected_metric(
         n = rows.sizes
         spread = (n * n - (k * k).sum(axis=1)) * (n * n - (mu * mu).sum(axis=1))
         above = n * h.sum(axis=1) - (mu * k).sum(axis=1)
-        safe = np.sqrt(np.where(spread > 0.0, spread, 1.0))
-        return ExpectedScore(np.where(spread > 0.0, above / safe, 0.0), None, False)
+        spread = np.sqrt(np.maximum(spread, 0.0))
+        return ExpectedScore(ratio_or(above, spread, 0.0), None, False)
     values = [
         float(metric.score(expected_table(rows.p[a:b], labels[a:b])))
         for a, b in rows.ends
@@ -170,8 +168,7 @@ def groups_that_score_less(
         scores = metric.score(tables)
         weight = np.where(np.isnan(scores), 0.0, probability)
         total = weight.sum(axis=2)
-        safe = np.where(total > 0.0, total, 1.0)
-        means = (np.nan_to_num(scores) * weight).sum(axis=2) / safe
+        means = ratio_or((np.nan_to_num(scores) * weight).sum(axis=2), total, 0.0)
         # Where a labelling is undefined in every outcome, nothing is compared
         less[groups] = (total > 0.0).all(axis=0) & (means[0] < means[1] - ROUNDING)
     return less
