@@ -66,7 +66,6 @@ from argmetric._monitor._watch import Watch, read_features
 from argmetric._monitor._watch import critical_value as critical_value
 from argmetric._monitor._watch import movements as movements
 from argmetric._monitor._words import BETTER as BETTER
-from argmetric._monitor._words import PRINTED as PRINTED
 from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import AllPeriods as AllPeriods
 from argmetric._monitor._words import OnePeriod as OnePeriod

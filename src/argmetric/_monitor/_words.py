@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -242,6 +243,18 @@ class SavedPeriods(Saved[Kept], Generic[Kept, PeriodKind]):
         alarms = counted(len(self.alarms), "alarm")
         return f"{alarms} in {counted(len(self.periods), 'period')}"
 
+    @property
+    def _header(self) -> list[Field]:
+        """Return the first fields: what the file holds."""
+        return [Field("file", self._file), Field("format", self._format)]
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [*super()._lines(), *self._last_periods()]
+
+    def _last_periods(self) -> Iterable[tuple[str, ...]]:
+        """Return lines of the last periods: the start of each, and its cells."""
+        return [(one.start, *one.cells()) for one in self.periods[-PRINTED:]]
+
     @classmethod
     def _kind_of(cls, values: object) -> str:
         """Return the kind of a saved monitoring; refuse others and newer formats."""
@@ -260,11 +273,6 @@ class MonitoredPromises(SavedPeriods[Kept, PeriodKind]):
 
     def _title(self) -> str:
         return f"Monitoring of {self.rule._title()}"
-
-    def _header(self, words: str, text: str) -> list[Field]:
-        """Return the first fields: what the file holds, and the rule in words."""
-        known = [Field("file", self._file), Field("format", self._format)]
-        return [*known, Field("rule", self.rule, words, text)]
 
 
 class AllPeriods(SavedPeriods[Kept, OnePeriod]):

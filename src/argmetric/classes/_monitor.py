@@ -21,7 +21,6 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
-    PRINTED,
     SHIFTS,
     AllPeriods,
     Overlap,
@@ -368,8 +367,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
         periods = [one.values() for one in self.periods]
         return [
-            Field("file", self._file),
-            Field("format", self._format),
+            *self._header,
             Field("watch", self.watch, "reference", rows),
             Field("counts", [list(one) for one in self.counts]),
             Field("periods", periods, "periods", number),
@@ -388,10 +386,6 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         if [one.n for one in periods] != [one.n for one in counts]:
             raise ValueError("there are not as many periods as counts")
         return cls(watch, counts, periods, tuple(values["notes"]))
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        shown = self.periods[-PRINTED:]
-        return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
 
     def _notes(self) -> tuple[str, ...]:
         return (*self.notes, *self._meanings(), UNSEEN)
