@@ -101,6 +101,13 @@ def nodes() -> tuple[Floats, Floats]:
     return x, w * np.exp(x)
 
 
+@lru_cache(maxsize=2)
+def unit_nodes(count: int) -> tuple[Floats, Floats]:
+    """Return nodes of Gauss and Legendre from 0 to 1, and their weights."""
+    x, w = np.polynomial.legendre.leggauss(count)
+    return (x + 1.0) / 2.0, w / 2.0
+
+
 def most_probable(p: Floats) -> Integers:
     return np.asarray(p.argmax(axis=1), dtype=np.int64)
 
@@ -303,9 +310,8 @@ def presence_weights(absent: Floats) -> Floats:
 
     if not absent.any():
         return np.full_like(absent, 1.0 / absent.shape[1])
-    x, w = np.polynomial.legendre.leggauss(PRESENCE_NODES)
     weights = np.empty_like(absent)
-    climb.presence_weights(absent, (x + 1.0) / 2.0, w / 2.0, weights)
+    climb.presence_weights(absent, *unit_nodes(PRESENCE_NODES), weights)
     return weights
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -291,22 +291,18 @@ class ClassReviewRule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ClassReviewRule:
         """Return the rule that a file holds, with its numbers checked."""
-        known = {name: values[name] for name in ("ask", "coverage", "versions")}
+        known = {one.name: values[one.name] for one in fields(cls)}
         for name in ("thresholds", "min_precision"):
-            known[name] = np.array([*map(files.number, values[name])])
-        if values["guarantee"] is not None:
-            known["guarantee"] = Guarantee._from_plain(values["guarantee"])
-        if values["counts"] is not None:
-            known["counts"] = tuple(map(tuple, values["counts"]))
-        return cls(
-            classes=tuple(values["classes"]),
-            calibrator=files.loaded_calibrator(values["calibrator"]),
-            n=files.count(values["n"]),
-            automated=files.number(values["automated"]),
-            automated_interval=files.interval(values["automated_interval"]),
-            notes=tuple(values["notes"]),
-            **known,
-        )
+            known[name] = np.array([*map(files.number, known[name])])
+        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
+        known["n"] = files.count(known["n"])
+        known["automated"] = files.number(known["automated"])
+        known["automated_interval"] = files.interval(known["automated_interval"])
+        if known["guarantee"] is not None:
+            known["guarantee"] = Guarantee._from_plain(known["guarantee"])
+        if known["counts"] is not None:
+            known["counts"] = tuple(map(tuple, known["counts"]))
+        return cls(**known)
 
     def _portable(self) -> PortableRule:
         if self.calibrator is not None:

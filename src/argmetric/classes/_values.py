@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from argmetric.classes._climb import (
     nodes,
     score_gmean,
     sums_of,
+    unit_nodes,
 )
 from argmetric.metrics import (
     ClassAgreement,
@@ -312,27 +312,17 @@ def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> flo
     return float(min(bound + NEAR, 1.0))
 
 
-@lru_cache(maxsize=1)
-def _legendre() -> tuple[Floats, Floats]:
-    return np.polynomial.legendre.leggauss(64)
-
-
 def _recall_parts(p: Floats, mu: float) -> Floats:
     """Return p_i·E[1/(1 + T_-i)] = p_i·∫₀¹ Π_{j≠i} (1 - p_j(1-s)) ds of every row.
 
     The product falls as e^(-μ(1-s)): up to μ = 100, 64 nodes of Gauss and Legendre give
     the integral to 1e-12, above 8 of Laguerre to 1e-7.
     """
-    from argmetric.classes.kernels.exact import weights_at
-
-    if mu > 100.0:
-        return _weights(p, 0.0, mu, b_k=0.0)
-    found, scale = np.empty(p.size), 1.0 + mu
-    x, w = _legendre()
-    s = (x + 1.0) / 2.0
-    nodes_and_weights = -scale * np.log(s), w / 2.0 * scale / s
-    weights_at(p, 0.0, 1.0, 0.0, 1.0, mu, *nodes_and_weights, found)
-    return found
+    at, scale = None, 1.0 + mu
+    if mu <= 100.0:
+        s, w = unit_nodes(64)
+        at = -scale * np.log(s), w * scale / s
+    return _weights(p, 0.0, mu, (1.0, 0.0, 1.0), at)
 
 
 def _balancing_factors(mu: Floats, h: Floats) -> Floats:
@@ -394,8 +384,7 @@ def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> fl
             found = _weights(np.append(others, 1.0), k - 1, others.sum())
             weights = p * float(found[-1])
         else:
-            how = {"a": metric.a, "b_k": metric.b_k, "b_t": metric.b_t}
-            weights = _weights(p, k, mu, **how)
+            weights = _weights(p, k, mu, (metric.a, metric.b_k, metric.b_t))
         parts = np.partition(weights - price, n - k)[n - k :]
         return k, float(parts.sum()), float(parts[0])
 
@@ -441,17 +430,16 @@ def _weights(
     p: Floats,
     k: float,
     mu: float,
-    *,
-    a: float = 1.0,
-    b_k: float = 1.0,
-    b_t: float = 1.0,
+    form: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    at: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Return a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, of shape (n_rows,).
 
-    T_-i is the number of the other true rows, and `mu` the sum of all p.
+    T_-i is the number of the other true rows, and `mu` the sum of all p. The form is
+    (a, b_k, b_t); `at` are nodes and weights of another quadrature.
     """
     from argmetric.classes.kernels.exact import weights_at
 
     found = np.empty(p.size)
-    weights_at(p, float(k), a, b_k, b_t, mu, *nodes(), found)
+    weights_at(p, float(k), *form, mu, *(at or nodes()), found)
     return found

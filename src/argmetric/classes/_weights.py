@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -449,27 +449,20 @@ class MultiClassRule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
         """Return the rule that a file holds, with its numbers checked."""
-        number = files.number
-
-        def array(name: str) -> Floats | None:
-            found = values.get(name)  # older files have none
-            return found and np.vectorize(number, otypes=[np.float64])(found)
-
-        names = ("score", "argmax_score", "optimism", "mean", "coverage")
-        return cls(
-            classes=tuple(values["classes"]),
-            weights=np.array([number(x) for x in values["weights"]]),
-            offsets=array("offsets"),
-            gains=array("gains"),
-            cuts=array("cuts"),
-            metric=files.loaded_metric(values["metric"]),
-            interval=files.interval(values["interval"]),
-            n=files.count(values["n"]),
-            calibrator=files.loaded_calibrator(values["calibrator"]),
-            notes=tuple(values["notes"]),
-            versions=values["versions"],
-            **{name: number(values[name]) for name in names},
-        )
+        later = ("offsets", "gains", "cuts")  # older files have none
+        names = [one.name for one in fields(cls) if one.name not in later]
+        known = {name: values[name] for name in names}
+        for name in ("weights", *later):
+            if values.get(name) is not None:
+                as_numbers = np.vectorize(files.number, otypes=[np.float64])
+                known[name] = as_numbers(values[name])
+        for name in ("score", "argmax_score", "optimism", "mean", "coverage"):
+            known[name] = files.number(known[name])
+        known["metric"] = files.loaded_metric(known["metric"])
+        known["interval"] = files.interval(known["interval"])
+        known["n"] = files.count(known["n"])
+        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
+        return cls(**known)
 
     def _portable(self) -> PortableRule:
         """Return the rule as weights and offsets, or cuts, for other languages."""
