@@ -15,11 +15,9 @@ from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor._bins import (
     BELOW,
     CANNOT_SAY,
-    KNOWN,
     NEGATIVE,
     NO_ALARM,
     POSITIVE,
-    Readings,
     n_outside,
 )
 from argmetric._monitor._distribution import (
@@ -30,14 +28,13 @@ from argmetric._monitor._distribution import (
 from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._watch import (
     FLOOR_WINDOW,
-    OWN_MOVE,
     Watch,
     critical_value,
     floor_critical_value,
     floor_statistic,
     movements,
 )
-from argmetric._monitor._words import BETTER, WORSE, OnePeriod, restore_period
+from argmetric._monitor._words import OnePeriod, restore_period
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
@@ -343,22 +340,17 @@ class PeriodCache:
 
 def judge_period(period: Period, watch: Watch, n_segments: int) -> Period:
     """Add the verdict and the alarm, as of one of `n_segments` segments."""
-    readings = Readings(
-        period.p_nothing, period.p_covariate_shift, period.p_prevalence_shift
-    )
     level = watch.false_alarms / n_segments
     critical = critical_value(watch.every.per_year, level)
     below = math.nan
-    moved = abs(period.z) > critical
-    alarms: list[str] = [WORSE if period.z > 0.0 else BETTER] if moved else []
+    alarms, verdict = period._judge_movement(critical, n_segments)
     if watch.floor is not None:
         below = floor_critical_value(period.rho, watch.every.per_year, level)
         alarms += [BELOW] if period.z_floor > below else []
-    own = math.copysign(period.z_reference, period.z * period.z_reference)
-    verdict = readings.verdict(n_segments, alarmed=moved and own > OWN_MOVE)
-    if period.labelled:
-        verdict = BELOW if BELOW in alarms else KNOWN
-        verdict = NO_ALARM if watch.floor is not None and not alarms else verdict
+    if period.labelled and BELOW in alarms:
+        verdict = BELOW
+    elif period.labelled and watch.floor is not None and not alarms:
+        verdict = NO_ALARM
     return replace(
         period,
         verdict=verdict,

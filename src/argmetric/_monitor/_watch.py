@@ -224,7 +224,6 @@ def weighted_probabilities(
 
 WINDOWS = (1, 2, 4, 8)
 FLOOR_WINDOW = 4
-OWN_MOVE = 2.0  # root of a period that moved itself, and not the ones before it
 YEARS = 40_000  # that are simulated
 LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
 SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared

@@ -14,14 +14,9 @@ from argmetric._ground.display import Field, only_shown
 from argmetric._ground.saving import plain
 from argmetric._ground.types import ClassTuple, Floats, Integers, Interval
 from argmetric._monitor import (
-    BETTER,
     CANNOT_SAY,
-    KNOWN,
-    OWN_MOVE,
-    WORSE,
     Every,
     OnePeriod,
-    Readings,
     Shift,
     critical_value,
     drawn_score,
@@ -313,25 +308,13 @@ def with_alarms(
 ) -> list[ClassPeriod]:
     """Return periods with verdicts and alarms, from the first new one on."""
     critical = critical_value(watch.every.per_year, watch.false_alarms)
-    readings = [
-        Readings(x.p_nothing, x.p_covariate_shift, x.p_prevalence_shift)
-        for x in periods
-    ]
     statistics = [(math.nan, math.nan)] * (len(periods) - first)
     if watch.bins is not None:
         tables = [one.table[None, None] for one in counts]
-        usual = np.array([one.verdict() != CANNOT_SAY for one in readings])
+        usual = np.array([x._readings.verdict() != CANNOT_SAY for x in periods])
         statistics = movements(tables, *watch.bins[1:], None, first, usual=usual)
     for i, (z, against) in enumerate(statistics, first):
-        alarmed = abs(z) > critical
-        own = math.copysign(against, z * against)
-        verdict = readings[i].verdict(alarmed=alarmed and own > OWN_MOVE)
-        periods[i] = replace(
-            periods[i],
-            verdict=KNOWN if periods[i].labelled else verdict,
-            z=z,
-            z_reference=against,
-            critical=critical,
-            alarm=(WORSE if z > 0.0 else BETTER) if alarmed else "",
-        )
+        one = replace(periods[i], z=z, z_reference=against, critical=critical)
+        alarms, verdict = one._judge_movement(critical)
+        periods[i] = replace(one, verdict=verdict, alarm="".join(alarms))
     return periods
