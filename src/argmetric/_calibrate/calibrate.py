@@ -197,7 +197,12 @@ def calibrate_out_of_fold(
         replace(rising), method, draws=False
     )  # what it keeps goes with it
     part = np.ones(scores.size, bool) if weight is None else weight.ravel() > 0
-    units = None if groups is None else _per_cell(groups, scores.shape).take(part)
+    units = None
+    if groups is not None:
+        units = code_groups(groups, len(scores))
+        if scores.ndim == 2:  # those of each cell
+            units = Groups(np.repeat(units.codes, scores.shape[1]), units.ids)
+        units = units.take(part)
     fold = fold_numbers(reference.y, N_FOLDS, units, random_state)[order]
     out_of_fold = np.empty(reference.n)
     out_of_fold[order] = out_of_fold_scores(rising, method, fold)
@@ -206,14 +211,6 @@ def calibrate_out_of_fold(
         mapped = whole._map_scores(scores.ravel(), logits=reference.logits)
         mapped[part] = out_of_fold
     return (expit(mapped) if reference.logits else mapped).reshape(scores.shape)
-
-
-def _per_cell(groups: ArrayLike, shape: tuple[int, ...]) -> Groups:
-    """Return the groups of the rows, for each cell of a matrix."""
-    coded = code_groups(groups, shape[0])
-    if len(shape) == 1:
-        return coded
-    return Groups(np.repeat(coded.codes, shape[1]), coded.ids)
 
 
 def choose_method(reference: Reference, method: Method) -> Method:

@@ -263,14 +263,6 @@ class GroupTable(NamedTuple):
         both = np.concatenate([self.place, before])
         return GroupTable(self.ids, both, np.concatenate([self.rows, -self.rows]))
 
-    @classmethod
-    def from_lists(
-        cls, ids: list[str], place: list[int], count: list[int]
-    ) -> GroupTable:
-        """Return a saved table."""
-        numbers = (np.array(one, dtype=np.int64) for one in (place, count))
-        return cls(np.array(ids, dtype=str), *numbers)
-
     def adds_up_to(self, table: Integers) -> bool:
         """Return whether it adds up to a table, and every group has rows."""
         if (self.rows < 1).any() or (np.diff(self.place) < 1).any():

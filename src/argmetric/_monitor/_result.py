@@ -414,7 +414,9 @@ class Monitoring(AllPeriods["Monitoring"]):
             damaged = array.shape != shape or bool((array < 0).any())
             group_table = None
             if watch.is_grouped:
-                group_table = GroupTable.from_lists(*groups)
+                ids, *numbers = groups
+                known = (np.array(one, dtype=np.int64) for one in numbers)
+                group_table = GroupTable(np.array(ids, dtype=str), *known)
                 damaged |= not group_table.adds_up_to(array)
             if damaged:
                 raise ValueError(f"the counts of {start} are damaged")

@@ -302,12 +302,12 @@ def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> flo
     bound = (worth.max(axis=1).sum() + none.sum()) / mu.size
     often = none <= max(0.5, float(none.min()))
     other = none[often].sum() + (1.0 - none[~often]).sum()
-    scale = np.ones(int(often.sum()))
-    for again in (
-        scale,
-        _balancing_factors(mu[often], h[often]) if geometric else scale,
-    ):
-        best = (worth[:, often] * again).max(axis=1).sum() / scale.size
+    factors = [np.ones(int(often.sum()))]
+    if geometric:  # factors of a product of 1 that make all recalls equal
+        logs = np.log(mu[often]) - np.log(np.maximum(h, 1e-3 * mu)[often])
+        factors.append(np.exp(logs - logs.mean()))
+    for factor in factors:
+        best = (worth[:, often] * factor).max(axis=1).sum() / factor.size
         bound = min(bound, best + other)
     return float(min(bound + NEAR, 1.0))
 
@@ -323,12 +323,6 @@ def _recall_parts(p: Floats, mu: float) -> Floats:
         s, w = unit_nodes(64)
         at = -scale * np.log(s), w * scale / s
     return _weights(p, 0.0, mu, (1.0, 0.0, 1.0), at)
-
-
-def _balancing_factors(mu: Floats, h: Floats) -> Floats:
-    """Return factors of a product of 1 that make all recalls equal."""
-    logs = np.log(mu) - np.log(np.maximum(h, 1e-3 * mu))
-    return np.asarray(np.exp(logs - logs.mean()))
 
 
 def _kth_largest(p: Floats, k: float) -> float:

@@ -117,8 +117,7 @@ class ClassRatio(ClassMetric):
         """Return the mean value of the classes, plain or weighted by support."""
         tp, k, t, _ = _margins(table)
         values = self.values(tp, k, t)
-        weight = t if self.by_support else np.ones_like(t)
-        weight = np.where(np.isnan(values), 0.0, weight)
+        weight = np.where(np.isnan(values), 0.0, t if self.by_support else 1.0)
         total = (np.nan_to_num(values) * weight).sum(axis=-1)
         return ratio_or(total, weight.sum(axis=-1), math.nan)
 
@@ -302,7 +301,9 @@ def get_class_metric(
     n_classes : int
         Number of classes.
     """
-    absent = math.nan if zero_division is None else _absent(zero_division)
+    absent = math.nan
+    if zero_division is not None:  # checked as that of one class
+        absent = FBeta(zero_division=zero_division).zero_division
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     found = _class_metric(metric, average, absent, cost, n_classes)
@@ -395,10 +396,6 @@ def check_order(
             f"{name} is for classes in order, and names are sorted by letters "
             f"({', '.join(map(shown, classes[:3]))}): {way_out}"
         )
-
-
-def _absent(value: float) -> float:
-    return FBeta(zero_division=value).zero_division  # checked as that of one class
 
 
 def _cost_matrix(cost: object, n_classes: int) -> Floats:

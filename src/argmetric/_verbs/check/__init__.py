@@ -6,12 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.calibrate import (
-    DEFAULT,
-    N_FOLDS,
-    calibrate_out_of_fold,
-    choose_method,
-)
+from argmetric._calibrate.calibrate import DEFAULT, calibrate_out_of_fold, choose_method
 from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.prior import warn_of_resampling
@@ -60,6 +55,7 @@ from argmetric._verbs.check._verdicts import reword as reword
 from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
+N_FOLDS = 5
 MOST_BINS_OR_SAMPLES = 100_000  # bins or samples
 
 
