@@ -148,12 +148,12 @@ class Monitoring(AllPeriods["Monitoring"]):
         more = {"time": time, "known": known, "groups": groups, "pos_label": pos_label}
         rows, bounds, notes = self._read(p, labels, by, **more)
 
-        def added(one: Monitoring, part: NewRows) -> Monitoring:
+        def add_part(one: Monitoring, part: NewRows) -> Monitoring:
             bins = one.watch.bins
             groups = part.count_groups(bins)
             return one._with_tables(part.count_rows(bins), bounds, groups)
 
-        whole = self._by_segment(rows, added)
+        whole = self._by_segment(rows, add_part)
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(whole, notes=notes, _kept=rows)
 

@@ -25,7 +25,6 @@ from argmetric.metrics import (
     GMean,
     Kappa,
     Metric,
-    get_metric,
     ratio_or,
 )
 
@@ -98,19 +97,23 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class GeometricMean:
-    """Geometric mean of the recalls of the classes with true rows."""
+class Recalls:
+    """Mean of the recalls of the classes with true rows, arithmetic or geometric."""
+
+    geometric: bool
 
     def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
-        """Return logarithms of recalls, which ones count, and which ones are 0."""
+        """Return recalls of the classes, or their logarithms, and which ones count."""
         tp, t = np.broadcast_arrays(tp, t)
-        there = t > 0.0
-        recall = ratio_or(tp, t, 0.0)
+        there, recall = t > 0.0, ratio_or(tp, t, 0.0)
+        if not self.geometric:
+            return np.stack([recall, there])
         missed = there & (tp <= 0.0)
         return np.stack([np.log(np.where(recall > 0.0, recall, 1.0)), there, missed])
 
     def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
-        return np.where(sums[2] > 0.5, 0.0, np.exp(means(sums[0], sums[1])))
+        mean = means(sums[0], sums[1])
+        return np.where(sums[2] > 0.5, 0.0, np.exp(mean)) if self.geometric else mean
 
 
 @dataclass(frozen=True)
@@ -139,10 +142,8 @@ def objective_of(
         return Agreement()
     if isinstance(metric, Accuracy):
         return Hits()
-    if isinstance(metric, GMean):
-        return GeometricMean()
-    if isinstance(metric, BalancedAccuracy):
-        return Macro(get_metric("recall", zero_division=math.nan))
+    if isinstance(metric, BalancedAccuracy | GMean):
+        return Recalls(geometric=isinstance(metric, GMean))
     return SupportMean(metric) if by_support else Macro(metric)
 
 
