@@ -7,6 +7,7 @@ import pytest
 
 import argmetric as am
 from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
+from argmetric._calibrate.reference import check_reference
 from calibrated import METHODS, NEW, expit, logit, sample
 from slow import SLOW
 
@@ -153,21 +154,23 @@ def test_folds_spread_classes_and_keep_groups_whole():
     assert fold_numbers(y == 1, 10).max() == 2
 
 
+def out_of_fold(y, p, weight=None, groups=None):
+    reference = check_reference(y, p, weight, logits=False)
+    return calibrate_out_of_fold(reference, p, weight=weight, groups=groups)
+
+
 def test_out_of_fold_with_weights_groups_and_matrices():
     y, x = sample(n=240)
     p, w = expit(x), np.random.default_rng(1).integers(0, 3, 240)
-    ours = calibrate_out_of_fold(y, p, sample_weight=w)
+    ours = out_of_fold(y, p, w)
     part = w > 0
-    np.testing.assert_allclose(
-        ours[part], calibrate_out_of_fold(y[part], p[part], sample_weight=w[part])
-    )
+    np.testing.assert_allclose(ours[part], out_of_fold(y[part], p[part], w[part]))
     whole = am.calibrate(y, p, sample_weight=w)
     np.testing.assert_allclose(ours[~part], whole.apply(p[~part]))
     rows = np.arange(80)
-    matrix = calibrate_out_of_fold(y.reshape(80, 3), p.reshape(80, 3), groups=rows)
-    np.testing.assert_array_equal(
-        matrix.ravel(), calibrate_out_of_fold(y, p, groups=np.repeat(rows, 3))
-    )
+    matrix = out_of_fold(y.reshape(80, 3), p.reshape(80, 3), groups=rows)
+    same = out_of_fold(y, p, groups=np.repeat(rows, 3))
+    np.testing.assert_array_equal(matrix.ravel(), same)
 
 
 def test_auto_compares_some_of_very_many_rows():

@@ -62,20 +62,17 @@ def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.array([6, 3, 0.06]), size=1200)
     y = np.array([rng.choice(3, p=row) for row in p])
-    found = am.classes.calibrate(y[:600], p[:600])
-    d = am.classes.decide(p[600:], "gmean", reference=found)
+    reference = y[:600], p[:600]
+    d = am.classes.decide(p[600:], "gmean", reference=am.classes.calibrate(*reference))
     f = d.forecast()
     given_calibrator = am.classes.forecast(d._batch.p, d.codes, "gmean")
     assert f.mean == pytest.approx(given_calibrator.mean)
-    assert f.interval_given_calibrator == given_calibrator.interval
-    assert f.interval[0] < f.interval_given_calibrator[0]
     assert f.cdf(0.0) > given_calibrator.cdf(0.0)
     assert f.values @ f.probabilities == pytest.approx(f.mean, abs=0.02)
-    learnt = am.classes.forecast(
-        p[600:], d.codes, "gmean", reference=(y[:600], p[:600])
-    )
-    assert learnt.interval_given_calibrator == given_calibrator.interval
-    assert learnt.interval[0] < learnt.interval_given_calibrator[0]
+    learnt = am.classes.forecast(p[600:], d.codes, "gmean", reference=reference)
+    for one in (f, learnt):
+        assert one.interval_given_calibrator == given_calibrator.interval
+        assert one.interval[0] < one.interval_given_calibrator[0]
 
 
 def test_actual_scores_know_their_table():

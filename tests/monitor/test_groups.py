@@ -54,21 +54,22 @@ def test_quiet_periods_are_as_forecast_says(watched: am.Monitoring) -> None:
         assert one.interval.low < still[i].interval.low + 0.1 * width
         assert one.interval.high > still[i].interval.high - 0.1 * width
         assert one.interval.high - one.interval.low < 1.8 * width
-        assert (
-            one.from_calibrator + one.from_prevalence + one.from_labels
-            == pytest.approx(1.0)
-        )
+        parts = one.from_calibrator + one.from_prevalence + one.from_labels
+        assert parts == pytest.approx(1.0)
     assert "mean over groups" in repr(watched)
     assert "to_label" not in repr(watched)
+
+
+def score_of(y: Any, part: Any) -> float:
+    called, groups = P[part] >= 0.3, BASKET[part]
+    return am.evaluate(y[part], called, groups=groups, average="groups")
 
 
 def test_known_labels_give_the_actual_mean() -> None:
     made = watch(known=Y.astype(float), floor=0.9)
     for i, one in enumerate(made.periods):
         part = slice(400 * i, 400 * (i + 1))
-        score = am.evaluate(
-            Y[part], P[part] >= 0.3, groups=BASKET[part], average="groups"
-        )
+        score = score_of(Y, part)
         assert one.actual == pytest.approx(score, abs=1e-12)
         assert one.mean == pytest.approx(score, abs=1e-9)
         assert one.interval.high - one.interval.low < 1e-9
@@ -83,10 +84,7 @@ def test_labels_in_part_score_the_groups_that_are_wholly_known() -> None:
     open_ = np.unique(BASKET[np.isnan(known)])
     part = ~np.isin(BASKET, open_)
     assert part.sum() < 600
-    wanted = am.evaluate(
-        known[part], P[part] >= 0.3, groups=BASKET[part], average="groups"
-    )
-    assert one.actual == pytest.approx(wanted, abs=1e-12)
+    assert one.actual == pytest.approx(score_of(known, part), abs=1e-12)
     assert one.n_known == (~np.isnan(known)).sum()
 
 

@@ -112,7 +112,11 @@ def test_the_floor_is_measured_in_deviations() -> None:
     tables = [counts(rng, 500) for _ in range(4)]
     old = counts(rng, 1000).sum(axis=(0, 1)) * 1.0
     maps = shifted_maps(P, 48, 0.15)
-    watch: Any = SimpleNamespace(old=old, probabilities=maps, shift="none")
+
+    def distribution(table: Any, score: Any) -> PeriodDistribution:
+        return PeriodDistribution(table, old, maps, score, shift=watch.shift)
+
+    watch: Any = SimpleNamespace(distribution=distribution, shift="none")
     low, rho = floor_statistic(tables, watch, am.FBeta(), 0.2)
     high, _ = floor_statistic(tables, watch, am.FBeta(), 0.9)
     assert low < -3
@@ -263,9 +267,7 @@ def test_draws_of_odds_are_those_of_the_mixture(shift: Any) -> None:
     p, y = 1 / (1 + np.exp(-x)), rng.random(1600) < 1 / (1 + np.exp(-x))
     made = am.monitor(p[400:] ** 2, 0.3, reference=(y[:400], p[:400]), shift=shift)
     table, watch = made.counts[0].table, made.watch
-    one = PeriodDistribution(
-        table, watch.old, watch.probabilities, watch.metric, shift=shift
-    )
+    one = watch.distribution(table, watch.metric)
     own, wanted = watch.probabilities.probabilities, 0.0
     parts = {"auto": one.readings, "none": (1, 0, 0), "prior": (0, 0, 1)}[shift]
     for part, (theta, _) in zip(parts, one._thetas, strict=True):

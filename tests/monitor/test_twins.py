@@ -84,7 +84,9 @@ def test_draws_are_those_of_the_exact_distribution(
         assert below - 0.03 <= level <= reached + 0.03
     assert drawn.weight.sum() == pytest.approx(1.0)
     prevalence = (q @ (np.array(missable) + called)) / table.sum()
-    assert drawn.prevalence_summary(0.9)[0] == pytest.approx(prevalence, rel=0.02)
+    assert drawn.summary(0.9, "prevalence_pmf")[0] == pytest.approx(
+        prevalence, rel=0.02
+    )
 
 
 def test_a_prevalence_shift_multiplies_the_odds_that_the_reference_allows() -> None:
@@ -117,7 +119,7 @@ def test_known_labels_are_taken_as_they_are() -> None:
     period = PeriodDistribution(table, old, shifted_maps(P, 4), am.FBeta())
     for found, value in (
         (period.mixture.summary(0.9), 18 / 25),
-        (period.mixture.prevalence_summary(0.9), 13 / 66),
+        (period.mixture.summary(0.9, "prevalence_pmf"), 13 / 66),
     ):
         assert [found[0], *found[1]] == pytest.approx([value] * 3)
     table[0, 0, 0] = 40  # and some that are not known
@@ -147,9 +149,11 @@ def test_known_labels_are_informative_about_the_prevalence() -> None:
     assert max(outside(pmf, low, high)) <= ALLOWED * 0.05 + 1e-9
     after = PeriodDistribution(table, old, maps, am.FBeta())
     true = (table[:, 2].sum() + q @ table[:, 0].sum(axis=0)) / table.sum()
-    _, (low, high) = after.mixture.prevalence_summary(0.9)
+    _, (low, high) = after.mixture.summary(0.9, "prevalence_pmf")
     assert low <= true <= high
-    assert high - low < 0.6 * np.diff(before.mixture.prevalence_summary(0.9)[1])[0]
+    assert (
+        high - low < 0.6 * np.diff(before.mixture.summary(0.9, "prevalence_pmf")[1])[0]
+    )
     assert after.readings.prevalence_shift > 0.99 > before.readings.prevalence_shift
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import DEFAULT as DEFAULT
 from argmetric._calibrate.fit import METHODS, Method, fit_calibrator, n_distinct
-from argmetric._calibrate.reference import Reference, check_reference, check_score_array
+from argmetric._calibrate.reference import Reference, check_reference
 from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
@@ -23,7 +23,7 @@ from argmetric._ground.types import (
     Integers,
     Label,
 )
-from argmetric._ground.validation import check_choice, check_weight, warn_of_scale
+from argmetric._ground.validation import check_choice, warn_of_scale
 
 
 def check_folds(cv: object) -> int:
@@ -171,51 +171,46 @@ def calibrate(
 
 
 def calibrate_out_of_fold(
-    y: ArrayLike,
-    p: ArrayLike,
+    reference: Reference,
+    scores: Floats,
     method: Method = DEFAULT,
     *,
-    cv: int = 5,
+    weight: Floats | None = None,
     groups: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
     random_state: int | None = 0,
-    logits: bool = False,
 ) -> Floats:
-    """Return probabilities recalibrated by fits without the row's own label."""
-    check_choice(method, "method", METHODS)
-    n_folds = check_folds(cv)
-    scores = check_score_array(p, logits=logits)
-    reference = check_reference(y, p, sample_weight, None, logits=logits)
-    chosen = choose_method(reference, method)
+    """Return probabilities recalibrated by fits without the row's own label.
+
+    Parameters
+    ----------
+    reference : Reference
+        The rows of a positive weight.
+    scores : ndarray of shape (n_rows,) or (n_rows, n_columns)
+        All rows; one without weight has no say in any fit.
+    weight : ndarray in the shape of `scores`, optional
+    groups : array-like of shape (n_rows,), optional
+        Rows that stay in one fold.
+    """
     rising, order = reference.in_order()  # once, and not in every fold
     rising = rising.with_odds()
     whole = fit_calibrator(
-        replace(rising), chosen, draws=False
+        replace(rising), method, draws=False
     )  # what it keeps goes with it
-    weight = check_weight(sample_weight, scores.shape)
     part = np.ones(scores.size, bool) if weight is None else weight.ravel() > 0
-    units = None if groups is None else _per_cell(groups, scores.shape)
-    mapped = None
-    if not part.all():  # a row of weight 0 had no say in any fit
-        units = None if units is None else units.take(part)
-        mapped = whole._map_scores(scores.ravel(), logits=logits)
-    fold = fold_numbers(reference.y, n_folds, units, random_state)[order]
-    in_order = out_of_fold_scores(rising, chosen, fold)
+    units = None
+    if groups is not None:
+        units = code_groups(groups, len(scores))
+        if scores.ndim == 2:  # those of each cell
+            units = Groups(np.repeat(units.codes, scores.shape[1]), units.ids)
+        units = units.take(part)
+    fold = fold_numbers(reference.y, N_FOLDS, units, random_state)[order]
     out_of_fold = np.empty(reference.n)
-    out_of_fold[order] = in_order
-    if mapped is None:
-        mapped = out_of_fold
-    else:
+    out_of_fold[order] = out_of_fold_scores(rising, method, fold)
+    mapped = out_of_fold
+    if not part.all():
+        mapped = whole._map_scores(scores.ravel(), logits=reference.logits)
         mapped[part] = out_of_fold
-    return (expit(mapped) if logits else mapped).reshape(scores.shape)
-
-
-def _per_cell(groups: ArrayLike, shape: tuple[int, ...]) -> Groups:
-    """Return the groups of the rows, for each cell of a matrix."""
-    coded = code_groups(groups, shape[0])
-    if len(shape) == 1:
-        return coded
-    return Groups(np.repeat(coded.codes, shape[1]), coded.ids)
+    return (expit(mapped) if reference.logits else mapped).reshape(scores.shape)
 
 
 def choose_method(reference: Reference, method: Method) -> Method:

@@ -111,8 +111,6 @@ MIN_EFFECT_WEIGHT = 1e-14  # effects that are less likely are left out
 MAX_HALVINGS, MODE_TOLERANCE = 200, 1e-3  # the likeliest effect only centres a grid
 FEW_ROWS = 512  # up to this many rows every distribution of counts is exact
 
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
-
 
 def is_informative(centre: Floats, known: Floats) -> Booleans:
     """Return which labels are known and depend on the effect: 0 < p < 1."""
@@ -228,7 +226,7 @@ def mixture_pmf(
     deviation: float,
     *,
     known: Floats,
-    selected: Mask,
+    selected: Booleans,
 ) -> tuple[ScorePMF, float]:
     """Return the distribution of the score and the expected positives over the effect.
 

@@ -334,13 +334,6 @@ class UncertainGroups:
         return PartialMoments(*fixed, *sums, max_range, log_p_undefined, transforms)
 
 
-def partial_moments(
-    groups: MetricGroups, mean: float, expected_count: float
-) -> PartialMoments:
-    """Return the moments of some of the groups around the mean over all groups."""
-    return UncertainGroups.from_groups(groups).partial_moments(mean, expected_count)
-
-
 def pooled_mean(partials: list[PartialMoments]) -> tuple[float, float]:
     """Return expected sum over expected count of the defined groups, and this count."""
     expected_count = math.fsum(one.expected_count + one.n_fixed for one in partials)

@@ -109,11 +109,6 @@ class MetricGroups:
             self.metric, n, centre, deviation, known=known, selected=selected
         )
 
-    def with_known_labels(self) -> Segments:
-        """Return the rows; a known label has the probability 0 or 1."""
-        rows = self.rows
-        return Segments(*fix_known(rows.p, rows.q, self.known), rows.indptr, rows.sizes)
-
     def iter_tilted(self) -> Iterator[tuple[Segments, Floats, Floats]]:
         """Yield the rows at a few random effects, and tilts to the effects around.
 
@@ -129,10 +124,12 @@ class MetricGroups:
         weights : ndarray of shape (n_tilts, n_groups)
             Probabilities of these effects, given the known labels of the group.
         """
-        if self.deviation == 0.0:
-            yield self.with_known_labels(), np.zeros(1), np.ones((1, self.size))
-            return
         rows, known = self.rows, self.known
+        if self.deviation == 0.0:
+            p, q = fix_known(rows.p, rows.q, known)
+            same = Segments(p, q, rows.indptr, rows.sizes)
+            yield same, np.zeros(1), np.ones((1, self.size))
+            return
         group = np.repeat(np.arange(self.size), rows.lengths)
         centre = centre_log_odds(rows.p, rows.q, self.deviation)
         longest = int(rows.lengths.max(initial=1))

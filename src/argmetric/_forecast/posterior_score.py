@@ -108,8 +108,7 @@ def distribution_of_draws(batch: Batch, bins: ScoreBins, p: Floats) -> ScorePMF:
     hits = counts[:, 0] + known
     positives = hits + counts[:, 1] + (np.count_nonzero(positive) - known)
     k = np.count_nonzero(selected)
-    ends = (np.broadcast_to(np.float64(x), hits.shape) for x in (k, batch.n))
-    k_, n = ends
+    k_, n = (np.broadcast_to(np.float64(x), hits.shape) for x in (k, batch.n))
     rng = np.random.default_rng(2)
     metric: Any = batch.metric
     if isinstance(getattr(metric, "missed", None), int):  # a count of this very batch

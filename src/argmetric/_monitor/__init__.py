@@ -34,7 +34,6 @@ from argmetric._ground.validation import (
     warn_user,
 )
 from argmetric._monitor._bins import CANNOT_SAY as CANNOT_SAY
-from argmetric._monitor._bins import KNOWN as KNOWN
 from argmetric._monitor._bins import NEGATIVE as NEGATIVE
 from argmetric._monitor._bins import POSITIVE, PeriodBins
 from argmetric._monitor._bins import PRIOR as PRIOR
@@ -48,25 +47,22 @@ from argmetric._monitor._labelling import LabelledEstimate as LabelledEstimate
 from argmetric._monitor._labelling import LabellingPlan as LabellingPlan
 from argmetric._monitor._parity import ParityMonitoring as ParityMonitoring
 from argmetric._monitor._parity import ParityPeriod as ParityPeriod
-from argmetric._monitor._parity import group_texts as group_texts
-from argmetric._monitor._parity import predicted_by_group as predicted_by_group
-from argmetric._monitor._period import ACTUAL_DRAWS as ACTUAL_DRAWS
+from argmetric._monitor._parity import group_texts, predicted_by_group
 from argmetric._monitor._period import Period as Period
+from argmetric._monitor._period import drawn_score as drawn_score
 from argmetric._monitor._period import values_of as values_of
 from argmetric._monitor._periods import Every as Every
 from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
+from argmetric._monitor._periods import restore_every as restore_every
 from argmetric._monitor._result import Monitoring as Monitoring
 from argmetric._monitor._review import ReviewMonitoring as ReviewMonitoring
 from argmetric._monitor._review import ReviewPeriod as ReviewPeriod
-from argmetric._monitor._watch import OWN_MOVE as OWN_MOVE
 from argmetric._monitor._watch import Watch, read_features
 from argmetric._monitor._watch import critical_value as critical_value
 from argmetric._monitor._watch import movements as movements
 from argmetric._monitor._words import BETTER as BETTER
-from argmetric._monitor._words import PRINTED as PRINTED
-from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import AllPeriods as AllPeriods
 from argmetric._monitor._words import OnePeriod as OnePeriod
 from argmetric._monitor._words import restore_period as restore_period

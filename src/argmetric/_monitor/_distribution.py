@@ -143,13 +143,10 @@ class ScoreDraws:
         """Distribution of the prevalence."""
         return self._pmf(self.prevalence)
 
-    def summary(self, coverage: float) -> tuple[float, Interval]:
-        """Return mean and interval of the score."""
-        return self.score_pmf.mean, _interval(self.score_pmf, coverage)
-
-    def prevalence_summary(self, coverage: float) -> tuple[float, Interval]:
-        """Return mean and interval of the prevalence."""
-        return self.prevalence_pmf.mean, _interval(self.prevalence_pmf, coverage)
+    def summary(self, coverage: float, of: str = "score_pmf") -> tuple[float, Interval]:
+        """Return mean and interval of the score, or of `prevalence_pmf`."""
+        pmf = getattr(self, of)
+        return pmf.mean, _interval(pmf, coverage)
 
     def parts(self) -> tuple[float, float, float]:
         """Return the parts of the variance due to calibrator, prevalence and labels."""
@@ -235,22 +232,21 @@ class PeriodDistribution:
 
     def summary(self, coverage: float) -> tuple[float, Interval]:
         """Return mean and interval of the score."""
-        if self._shift != "auto":
-            return self.mixture.summary(coverage)
-        pmfs = [one.score_pmf for one in self._by_reading]
-        coverage = 1.0 - ALLOWED * (1.0 - coverage)
-        return self._wider_interval(self.mixture.score_pmf, pmfs, coverage)
+        return self._summary("score_pmf", coverage, ALLOWED)
 
     def prevalence_summary(self, coverage: float) -> tuple[float, Interval]:
         """Return mean and interval of the prevalence."""
-        if self._shift != "auto":
-            return self.mixture.prevalence_summary(coverage)
-        pmfs = [one.prevalence_pmf for one in self._by_reading]
-        return self._wider_interval(self.mixture.prevalence_pmf, pmfs, coverage)
+        return self._summary("prevalence_pmf", coverage, 1.0)
 
-    def _wider_interval(
-        self, pmf: ScorePMF, pmfs: Sequence[ScorePMF], coverage: float
+    def _summary(
+        self, name: str, coverage: float, allowed: float
     ) -> tuple[float, Interval]:
+        """Return mean and interval, which may miss `allowed` of 1 - coverage."""
+        if self._shift != "auto":
+            return self.mixture.summary(coverage, name)
+        pmf = getattr(self.mixture, name)
+        pmfs = [getattr(one, name) for one in self._by_reading]
+        coverage = 1.0 - allowed * (1.0 - coverage)
         return pmf.mean, widen_interval(pmf, pmfs, self.readings, coverage)
 
     @cached_property

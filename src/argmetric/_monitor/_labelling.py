@@ -55,7 +55,6 @@ from argmetric._ground.types import (
     Interval,
     Label,
 )
-from argmetric._monitor._distribution import PeriodDistribution
 from argmetric._monitor._rows import NewRows
 from argmetric._monitor._watch import Watch
 from argmetric.metrics import Metric
@@ -362,9 +361,7 @@ def period_patterns(watch: Watch, rows: NewRows) -> PeriodTable:
     """
     bins = watch.bins
     counts = bins.count(rows.scores, rows.selected)[0]
-    forecast = PeriodDistribution(
-        counts, watch.old, watch.probabilities, watch.metric, shift=watch.shift
-    )
+    forecast = watch.distribution(counts, watch.metric)
     both = from_log_odds(forecast.odds_draws(CALIBRATORS))
     cell = bins.assign(rows.scores)
     decisions, pattern = np.unique(rows.selected, return_inverse=True)

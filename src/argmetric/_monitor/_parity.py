@@ -330,29 +330,23 @@ class ParityMonitoring(MonitoredPromises["ParityMonitoring", ParityPeriod]):
         if not self.periods:
             return None
         last, name = self.periods[-1], "gap in the last period"
-        value, ends = last.gap, last.interval
-        if math.isnan(value):
-            name, value, ends = (
-                f"forecast {name}",
-                last.forecast,
-                last.forecast_interval,
-            )
-        if math.isnan(value):
-            return Headline(
-                "gap in the last period", "unknown", "two groups are needed"
-            )
-        text = f"{number(value)} ({between(ends)})"
-        return Headline(name, text, self._alarm_count)
+        forecast = last.forecast, last.forecast_interval
+        for words, (value, ends) in (
+            (name, (last.gap, last.interval)),
+            (f"forecast {name}", forecast),
+        ):
+            if not math.isnan(value):
+                text = f"{number(value)} ({between(ends)})"
+                return Headline(words, text, self._alarm_count)
+        return Headline(name, "unknown", "two groups are needed")
 
     def fields(self) -> list[Field]:
         rate = f"{RATES[self.rule.rate]} of {counted(len(self.rule.names), 'group')}"
         return [
-            *self._header("gap", f"at most {self.rule.gap:g}, of {rate}"),
+            *self._header,
+            Field("rule", self.rule, "gap", f"at most {self.rule.gap:g}, of {rate}"),
             Field("watched", self.watched),
         ]
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        return [*super()._lines(), *self._last_periods()]
 
     def _last_periods(self) -> Iterator[tuple[str, ...]]:
         for one in self.periods[-PRINTED:]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
@@ -15,11 +15,9 @@ from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor._bins import (
     BELOW,
     CANNOT_SAY,
-    KNOWN,
     NEGATIVE,
     NO_ALARM,
     POSITIVE,
-    Readings,
     n_outside,
 )
 from argmetric._monitor._distribution import (
@@ -30,14 +28,13 @@ from argmetric._monitor._distribution import (
 from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._watch import (
     FLOOR_WINDOW,
-    OWN_MOVE,
     Watch,
     critical_value,
     floor_critical_value,
     floor_statistic,
     movements,
 )
-from argmetric._monitor._words import BETTER, WORSE, OnePeriod, restore_period
+from argmetric._monitor._words import OnePeriod, restore_period
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
@@ -208,14 +205,7 @@ def forecast_period(
     """Forecast a period by itself; `weighted` as for `PeriodDistribution`."""
     table = counts.table
     score = watch.score([counts])
-    distribution = PeriodDistribution(
-        table,
-        watch.old,
-        watch.probabilities,
-        score,
-        shift=watch.shift,
-        weighted=weighted,
-    )
+    distribution = watch.distribution(table, score, weighted)
     coverage = watch.coverage
     if isinstance(score, Metric):
         known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
@@ -253,25 +243,41 @@ def actual_score(
     a row added to each (Jeffreys). The score is a mean over columns.
     """
     counts = known.reshape(-1, 4).astype(np.float64)
-    n = counts.sum(axis=1, keepdims=True)
-    if not n.all():
-        return math.nan, Interval(math.nan, math.nan)
+    n = counts.sum(axis=1)
 
     def mean(four: Floats) -> Floats:
         """Return the mean metric over groups, counts of shape (..., n_groups, 4)."""
         _, missed, false, hits = np.moveaxis(four, -1, 0)
-        values = metric.value(hits, hits + false, hits + missed, n[:, 0])
+        values = metric.value(hits, hits + false, hits + missed, n)
         there = ~np.isnan(values)
         count = there.sum(axis=-1)
         total = np.where(there, values, 0.0).sum(axis=-1)
         return np.where(count > 0, total / np.maximum(count, 1), math.nan)
 
+    return drawn_score(counts, mean, coverage, prior=0.5, axis=(-1,))
+
+
+def drawn_score(
+    counts: Floats,
+    score: Callable[[Floats], Floats],
+    coverage: float,
+    *,
+    prior: float,
+    axis: tuple[int, ...],
+) -> tuple[float, Interval]:
+    """Return the score of counts, and an interval; nan where a table has no row.
+
+    Frequencies of the cells of a table, which lie along `axis`, have the posterior
+    Dirichlet(counts + prior).
+    """
+    n = counts.sum(axis=axis, keepdims=True)
+    if not n.all():
+        return math.nan, Interval(math.nan, math.nan)
     rng = np.random.default_rng(0)
-    draws = rng.standard_gamma(counts + 0.5, (ACTUAL_DRAWS, *counts.shape))
+    draws = rng.standard_gamma(counts + prior, (ACTUAL_DRAWS, *counts.shape))
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
-    values = mean(draws * (n / draws.sum(axis=2, keepdims=True)))
-    low, high = np.nanquantile(values, tails)
-    return float(mean(counts)), Interval(float(low), float(high))
+    values = score(draws * (n / draws.sum(axis=axis, keepdims=True)))
+    return float(score(counts)), Interval(*np.nanquantile(values, tails).tolist())
 
 
 def with_alarms(
@@ -334,22 +340,17 @@ class PeriodCache:
 
 def judge_period(period: Period, watch: Watch, n_segments: int) -> Period:
     """Add the verdict and the alarm, as of one of `n_segments` segments."""
-    readings = Readings(
-        period.p_nothing, period.p_covariate_shift, period.p_prevalence_shift
-    )
     level = watch.false_alarms / n_segments
     critical = critical_value(watch.every.per_year, level)
     below = math.nan
-    moved = abs(period.z) > critical
-    alarms: list[str] = [WORSE if period.z > 0.0 else BETTER] if moved else []
+    alarms, verdict = period._judge_movement(critical, n_segments)
     if watch.floor is not None:
         below = floor_critical_value(period.rho, watch.every.per_year, level)
         alarms += [BELOW] if period.z_floor > below else []
-    own = math.copysign(period.z_reference, period.z * period.z_reference)
-    verdict = readings.verdict(n_segments, alarmed=moved and own > OWN_MOVE)
-    if period.labelled:
-        verdict = BELOW if BELOW in alarms else KNOWN
-        verdict = NO_ALARM if watch.floor is not None and not alarms else verdict
+    if period.labelled and BELOW in alarms:
+        verdict = BELOW
+    elif period.labelled and watch.floor is not None and not alarms:
+        verdict = NO_ALARM
     return replace(
         period,
         verdict=verdict,

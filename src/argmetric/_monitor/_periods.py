@@ -15,17 +15,15 @@ from argmetric._ground.types import AnyArray, ArrayLike, Integers
 from argmetric._ground.validation import check_length, is_frame_like, to_numpy
 from argmetric._monitor._bins import UNKNOWN
 
-_UNITS = {"h": "h", "d": "D", "w": "D", "mo": "M", "q": "M", "y": "M"}
-_STEPS = {"h": 1, "d": 1, "w": 7, "mo": 1, "q": 3, "y": 12}  # of numpy's unit
-_PER_YEAR = {"h": 8766.0, "d": 365.25, "w": 52.18, "mo": 12.0, "q": 4.0, "y": 1.0}
-_WORDS = {
-    "hour": "1h",
-    "day": "1d",
-    "week": "1w",
-    "month": "1mo",
-    "quarter": "1q",
-    "year": "1y",
+_UNITS = {  # unit of numpy's times, how many of it, how many in a year, and its word
+    "h": ("h", 1, 8766.0, "hour"),
+    "d": ("D", 1, 365.25, "day"),
+    "w": ("D", 7, 52.18, "week"),
+    "mo": ("M", 1, 12.0, "month"),
+    "q": ("M", 3, 4.0, "quarter"),
+    "y": ("M", 12, 1.0, "year"),
 }
+_WORDS = {word: f"1{unit}" for unit, (*_, word) in _UNITS.items()}
 WEEK, MONTH = re.compile(r"(\d{4})-W(\d{2})"), re.compile(r"\d{4}-\d{2}")
 MONDAY = 3  # days from the first Monday before 1970 to 1970-01-01
 USUAL_YEAR = 52  # periods, where their length in time is not known
@@ -76,9 +74,14 @@ def check_every(value: object, *, with_time: bool) -> Every:
             f"every={shown(value)} needs time=, the time of every row; without times "
             "pass a number of rows"
         )
-    count, unit = int(match[1]), match[2]
-    per_year = max(round(_PER_YEAR[unit] / count), 1)
-    return Every(text, 0, _UNITS[unit], count * _STEPS[unit], per_year)
+    count, (unit, step, per_year, _) = int(match[1]), _UNITS[match[2]]
+    return Every(text, 0, unit, count * step, max(round(per_year / count), 1))
+
+
+def restore_every(text: str) -> Every:
+    """Return the length of a period by its saved text."""
+    value = int(text) if text.isdigit() else text or None
+    return check_every(value, with_time=bool(text))
 
 
 Bounds = dict[int, tuple[str, str]]  # start and end of periods, by number
@@ -259,14 +262,6 @@ class GroupTable(NamedTuple):
         before = self.place - bins * (self.place // bins % 3 - UNKNOWN)
         both = np.concatenate([self.place, before])
         return GroupTable(self.ids, both, np.concatenate([self.rows, -self.rows]))
-
-    @classmethod
-    def from_lists(
-        cls, ids: list[str], place: list[int], count: list[int]
-    ) -> GroupTable:
-        """Return a saved table."""
-        numbers = (np.array(one, dtype=np.int64) for one in (place, count))
-        return cls(np.array(ids, dtype=str), *numbers)
 
     def adds_up_to(self, table: Integers) -> bool:
         """Return whether it adds up to a table, and every group has rows."""

@@ -147,7 +147,13 @@ class Monitoring(AllPeriods["Monitoring"]):
         """
         more = {"time": time, "known": known, "groups": groups, "pos_label": pos_label}
         rows, bounds, notes = self._read(p, labels, by, **more)
-        whole = self._by_segment(rows, lambda one, part: one._with_rows(part, bounds))
+
+        def add_part(one: Monitoring, part: NewRows) -> Monitoring:
+            bins = one.watch.bins
+            groups = part.count_groups(bins)
+            return one._with_tables(part.count_rows(bins), bounds, groups)
+
+        whole = self._by_segment(rows, add_part)
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(whole, notes=notes, _kept=rows)
 
@@ -240,10 +246,6 @@ class Monitoring(AllPeriods["Monitoring"]):
         count = max(len(segments), 1)
         parts = {key: replace(x, _n_segments=count) for key, x in segments.items()}
         return replace(self, _segments=parts)
-
-    def _with_rows(self, rows: NewRows, bounds: Bounds) -> Monitoring:
-        bins = self.watch.bins
-        return self._with_tables(rows.count_rows(bins), bounds, rows.count_groups(bins))
 
     def _with_tables(
         self,
@@ -370,9 +372,8 @@ class Monitoring(AllPeriods["Monitoring"]):
         if self._segments:
             columns["segment"] = [key for key, one in parts for _ in one.periods]
         periods = [x for _, one in parts for x in one.periods]
-        values = {name: [getattr(x, name) for x in periods] for name in names}
-        for name, column in values.items():
-            columns[name] = _frame_column(name, column)
+        for name in names:
+            columns[name] = _frame_column(name, [getattr(x, name) for x in periods])
         for name in Answer._fields:
             columns[name] = [getattr(x.answer, name) for x in periods]
         return as_frame(columns, backend)
@@ -391,8 +392,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         periods = self._cache.periods(self.counts, self.watch)
         texts = map(values_of, self.periods)
         return [
-            Field("file", self._file),
-            Field("format", self._format),
+            *self._header,
             Field("watch", self.watch, "reference", rows),
             Field("counts", [[*one[:4], *(one.groups or ())] for one in self.counts]),
             # Only where it is saved: readings that are not used take time.
@@ -414,7 +414,9 @@ class Monitoring(AllPeriods["Monitoring"]):
             damaged = array.shape != shape or bool((array < 0).any())
             group_table = None
             if watch.is_grouped:
-                group_table = GroupTable.from_lists(*groups)
+                ids, *numbers = groups
+                known = (np.array(one, dtype=np.int64) for one in numbers)
+                group_table = GroupTable(np.array(ids, dtype=str), *known)
                 damaged |= not group_table.adds_up_to(array)
             if damaged:
                 raise ValueError(f"the counts of {start} are damaged")
@@ -435,11 +437,9 @@ class Monitoring(AllPeriods["Monitoring"]):
         return monitoring._with_segments(segments)
 
     def _lines(self) -> list[tuple[str, ...]]:
-        lines: list[tuple[str, ...]] = [*super()._lines()]
-        lines += [(one.start, *one.cells()) for one in self.periods[-PRINTED:]]
-        for key, one in list(self.segments.items())[:PRINTED]:
-            lines.append((key, *one.periods[-1].cells()))
-        return lines
+        segments = list(self.segments.items())[:PRINTED]
+        last = [(key, *one.periods[-1].cells()) for key, one in segments]
+        return [*super()._lines(), *last]
 
     def _notes(self) -> tuple[str, ...]:
         """Return remarks on the input, and on what verdicts and alarms mean."""

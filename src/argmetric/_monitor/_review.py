@@ -32,7 +32,7 @@ from argmetric._monitor._bins import NEGATIVE, POSITIVE
 from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._result import Monitoring
-from argmetric._monitor._words import PRINTED, MonitoredPromises
+from argmetric._monitor._words import MonitoredPromises
 from argmetric._verbs.tune import Rule, binomial_cdf, proportion_interval
 
 MOVED = "automated moved"
@@ -378,14 +378,11 @@ class ReviewMonitoring(MonitoredPromises["ReviewMonitoring", ReviewPeriod]):
     def fields(self) -> list[Field]:
         usual = self.rule._headline().number
         return [
-            *self._header("rule", self.rule._bands),
+            *self._header,
+            Field("rule", self.rule, "rule", self.rule._bands),
             Field("parts", self.parts),
             Field(words="automated at first", text=usual),
         ]
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        last = [(one.start, *one.cells()) for one in self.periods[-PRINTED:]]
-        return [*super()._lines(), *last]
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ReviewMonitoring:

@@ -49,7 +49,7 @@ from argmetric._monitor._distribution import (
     period_likelihood,
 )
 from argmetric._monitor._group_score import MeanOverGroups
-from argmetric._monitor._periods import Every, PeriodCounts, check_every
+from argmetric._monitor._periods import Every, PeriodCounts, restore_every
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
@@ -132,6 +132,17 @@ class Watch:
             return self.metric
         return MeanOverGroups.from_tables(self.metric, tables, self.bins.size)
 
+    def distribution(
+        self,
+        table: Integers,
+        score: Metric | MeanOverGroups,
+        weighted: BinProbabilities | None = None,
+    ) -> PeriodDistribution:
+        """Return the distribution of the score of some rows (2, 3, n_bins)."""
+        reference = self.old, self.probabilities
+        how: Any = {"shift": self.shift, "weighted": weighted}
+        return PeriodDistribution(table, *reference, score, **how)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -141,15 +152,14 @@ class Watch:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Watch:
         """Return what `to_dict` described; formats before 2 called bins cells."""
-        rule, every = values["rule"], values["every"]
-        every = int(every) if every.isdigit() else every or None
+        rule = values["rule"]
         return cls(
             metric=metric_from_dict(values["metric"]),
             bins=PeriodBins.from_dict(values.get("bins") or values["cells"]),
             calibrator=Calibrator.from_dict(values["calibrator"]),
             reference=np.array(values["reference"], dtype=np.int64),
             rule=Rule.from_dict(rule) if isinstance(rule, dict) else rule,
-            every=check_every(every, with_time=bool(every)),
+            every=restore_every(values["every"]),
             shift=values["shift"],
             coverage=float(values["coverage"]),
             floor=values["floor"],
@@ -214,7 +224,6 @@ def weighted_probabilities(
 
 WINDOWS = (1, 2, 4, 8)
 FLOOR_WINDOW = 4
-OWN_MOVE = 2.0  # root of a period that moved itself, and not the ones before it
 YEARS = 40_000  # that are simulated
 LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
 SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared
@@ -345,10 +354,7 @@ def floor_statistic(
 
     Infinite where all labels are known: the score is then certain.
     """
-    pooled = np.sum(tables, axis=0)
-    distribution = PeriodDistribution(
-        pooled, watch.old, watch.probabilities, metric, shift=watch.shift
-    )
+    distribution = watch.distribution(np.sum(tables, axis=0), metric)
     mean, deviation = distribution.mixture.level()
     quiet = distribution.no_shift.level()[1]
     sign = 1.0 if metric.greater_is_better else -1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from argmetric._ground.display import (
     ALARM,
     Field,
     Headline,
+    PeriodVerdict,
     Result,
     between,
     counted,
@@ -28,9 +30,10 @@ from argmetric._ground.saving import (
     with_intervals,
 )
 from argmetric._ground.types import Axes, Interval
-from argmetric._monitor._bins import CANNOT_SAY, KNOWN, VERDICTS
+from argmetric._monitor._bins import CANNOT_SAY, KNOWN, VERDICTS, Readings
 
 WORSE, BETTER, _ = ALARM
+OWN_MOVE = 2.0  # root of a period that moved itself, and not the ones before it
 NOT_PROMISED = "no interval"
 SHOWN = 10  # last periods that notes are on
 PRINTED = 4  # last periods that are printed
@@ -109,6 +112,7 @@ class OnePeriod(Result):
     actual_interval: Interval
     verdict: str
     z: float
+    z_reference: float
     critical: float
     alarm: str
     _told = ("score", "verdict")
@@ -136,6 +140,22 @@ class OnePeriod(Result):
     def assumptions(self) -> tuple[str, ...]:
         """Return the assumptions of the forecast and of the verdict."""
         return ASSUMED
+
+    @property
+    def _readings(self) -> Readings:
+        shifts = self.p_covariate_shift, self.p_prevalence_shift
+        return Readings(self.p_nothing, *shifts)
+
+    def _judge_movement(
+        self, critical: float, n_segments: int = 1
+    ) -> tuple[list[str], PeriodVerdict]:
+        """Return the alarm on movement, if there is one, and the verdict."""
+        moved = abs(self.z) > critical
+        own = math.copysign(self.z_reference, self.z * self.z_reference)
+        alarmed = moved and own > OWN_MOVE
+        verdict = self._readings.verdict(n_segments, alarmed=alarmed)
+        alarms: list[str] = [WORSE if self.z > 0.0 else BETTER] * moved
+        return alarms, KNOWN if self.labelled else verdict
 
     def _headline(self) -> Headline:
         (score, interval), name = self.answer, f"score {self.start} to {self.end}"
@@ -242,6 +262,18 @@ class SavedPeriods(Saved[Kept], Generic[Kept, PeriodKind]):
         alarms = counted(len(self.alarms), "alarm")
         return f"{alarms} in {counted(len(self.periods), 'period')}"
 
+    @property
+    def _header(self) -> list[Field]:
+        """Return the first fields: what the file holds."""
+        return [Field("file", self._file), Field("format", self._format)]
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [*super()._lines(), *self._last_periods()]
+
+    def _last_periods(self) -> Iterable[tuple[str, ...]]:
+        """Return lines of the last periods: the start of each, and its cells."""
+        return [(one.start, *one.cells()) for one in self.periods[-PRINTED:]]
+
     @classmethod
     def _kind_of(cls, values: object) -> str:
         """Return the kind of a saved monitoring; refuse others and newer formats."""
@@ -260,11 +292,6 @@ class MonitoredPromises(SavedPeriods[Kept, PeriodKind]):
 
     def _title(self) -> str:
         return f"Monitoring of {self.rule._title()}"
-
-    def _header(self, words: str, text: str) -> list[Field]:
-        """Return the first fields: what the file holds, and the rule in words."""
-        known = [Field("file", self._file), Field("format", self._format)]
-        return [*known, Field("rule", self.rule, words, text)]
 
 
 class AllPeriods(SavedPeriods[Kept, OnePeriod]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -44,8 +44,9 @@ from argmetric.classes._input import (
     check_prevalences,
     class_codes,
     class_names,
+    first_texts,
 )
-from argmetric.classes._means import MeanScores
+from argmetric.classes._means import MeanScores, read_means, require_scores
 from argmetric.metrics import (
     ClassAverage,
     ClassMetric,
@@ -166,11 +167,13 @@ class ClassPriorShift(ClassCalibrator):
     def _source(self) -> Lines:
         names = range(self.prevalences.size) if self.classes is None else self.classes
         pairs = self.reference_prevalences, self.prevalences
-        rows = list(zip(names, *pairs, strict=True))
-        words = [f"{name} {old:.3g} → {new:.3g}" for name, old, new in rows[:SHOWN]]
-        more = ", ..." if len(rows) > SHOWN else ""
+        rows = zip(names, *pairs, strict=True)
+        words = [f"{name} {old:.3g} → {new:.3g}" for name, old, new in rows]
         how = f"found on {self.n:,} unlabelled rows" if self.n else "known"
-        return [("prevalences", ", ".join(words) + more), ("new prevalences", how)]
+        return [
+            ("prevalences", first_texts(words, SHOWN)),
+            ("new prevalences", how),
+        ]
 
 
 @refuses("mean")
@@ -457,16 +460,24 @@ def resolve_calibrator(
 
 
 def read_call(
-    p: ArrayLike,
+    verb: str,
+    p: ArrayLike | None,
     metric: MetricLike | None,
     *,
-    average: ClassAverage | None = None,
-    zero_division: float | None = None,
-    cost: ArrayLike | None = None,
+    mean: ArrayLike | None,
+    average: ClassAverage | None,
+    zero_division: float | None,
+    cost: ArrayLike | None,
     **how: Any,
 ) -> tuple[ClassBatch, ClassMetric]:
     """Return the rows and the metric of a call; `how` is for `read_batch`."""
-    batch = read_batch(p, **how)
+    given, means = require_scores(verb, p, mean), None
+    if mean is not None:
+        known = (how[name] for name in ("reference", "classes"))
+        call = read_means(p, mean, *known, logits=how["logits"])
+        given, means = call.p, call.scores
+        how |= {"reference": call.reference, "classes": call.classes}
+    batch = replace(read_batch(given, **how), means=means)
     if how.get("classes") is None:
         check_order(metric, batch.classes)
     options: Any = {"average": average, "zero_division": zero_division, "cost": cost}

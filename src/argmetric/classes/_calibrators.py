@@ -23,7 +23,11 @@ from argmetric._ground.pictures import (
 )
 from argmetric._ground.types import ArrayLike, Axes, Booleans, ClassTuple, Floats
 from argmetric._ground.validation import to_floats
-from argmetric.classes._input import check_class_probabilities, given_classes
+from argmetric.classes._input import (
+    check_class_probabilities,
+    first_texts,
+    given_classes,
+)
 
 SHOWN = 4  # classes whose biases are printed
 
@@ -234,10 +238,9 @@ class ClassMatrixCalibrator(ClassCalibrator):
         return tuple(range(self.n_classes)) if self.classes is None else self.classes
 
     def _source(self) -> Lines:
-        first = np.argsort(-np.abs(self.biases), kind="stable")[:SHOWN]
-        words = [f"{self.names[i]} {self.biases[i]:+.3g}" for i in first]
-        more = ", ..." if self.n_classes > SHOWN else ""
-        return [*super()._source(), ("biases", ", ".join(words) + more)]
+        order = np.argsort(-np.abs(self.biases), kind="stable")
+        words = [f"{self.names[i]} {self.biases[i]:+.3g}" for i in order]
+        return [*super()._source(), ("biases", first_texts(words, SHOWN))]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the matrix; the biases where there is none, or too many classes."""

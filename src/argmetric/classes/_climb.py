@@ -26,6 +26,7 @@ from argmetric.metrics import (
     ClassGMean,
     ClassMetric,
     ClassRatio,
+    ratio_or,
 )
 
 PRESENCE_NODES = 24  # exact for up to 48 classes
@@ -100,6 +101,13 @@ def nodes() -> tuple[Floats, Floats]:
     return x, w * np.exp(x)
 
 
+@lru_cache(maxsize=2)
+def unit_nodes(count: int) -> tuple[Floats, Floats]:
+    """Return nodes of Gauss and Legendre from 0 to 1, and their weights."""
+    x, w = np.polynomial.legendre.leggauss(count)
+    return (x + 1.0) / 2.0, w / 2.0
+
+
 def most_probable(p: Floats) -> Integers:
     return np.asarray(p.argmax(axis=1), dtype=np.int64)
 
@@ -122,7 +130,7 @@ def decide_rows(
         Labels to climb from; by default the most probable classes and others.
     """
     if isinstance(metric, ClassFunction):
-        return _decide_own(rows, metric)
+        return np.concatenate([_decide_own(rows.p[a:b], metric) for a, b in rows.ends])
     if isinstance(metric, ClassAgreement):
         return decide_agreement(rows, metric)[0]
     if isinstance(metric, ClassGain):
@@ -270,9 +278,7 @@ def group_values(rows: GroupRows, metric: ClassRatio, labels: Integers) -> Group
         per_class = metric.a * h * seen / np.maximum(metric.b_t * mu, 1e-300)
     else:
         below = metric.b_tp * h + metric.b_k * k + metric.b_t * mu
-        per_class = np.where(
-            k > 0.0, metric.a * h / np.where(below > 0, below, 1.0), 0.0
-        )
+        per_class = np.where(k > 0.0, ratio_or(metric.a * h, below, metric.a * h), 0.0)
     if exact_form(metric):
         from argmetric.classes.kernels.exact import exact_values
 
@@ -304,9 +310,8 @@ def presence_weights(absent: Floats) -> Floats:
 
     if not absent.any():
         return np.full_like(absent, 1.0 / absent.shape[1])
-    x, w = np.polynomial.legendre.leggauss(PRESENCE_NODES)
     weights = np.empty_like(absent)
-    climb.presence_weights(absent, (x + 1.0) / 2.0, w / 2.0, weights)
+    climb.presence_weights(absent, *unit_nodes(PRESENCE_NODES), weights)
     return weights
 
 
@@ -376,14 +381,14 @@ def decide_agreement(
     sizes = np.bincount(group, w, rows.n_groups)[:, None]
     mu = np.zeros((rows.n_groups, rows.p.shape[1]))
     np.add.at(mu, group, rows.p * w[:, None])
-    random = (mu @ apart) / np.where(sizes > 0.0, sizes, 1.0)
+    random = ratio_or(mu @ apart, sizes, 0.0)
     labels = most_probable(-wrong)
     places = np.arange(labels.size)
     ratio = np.full(rows.n_groups, math.inf)
     for _ in range(ROUNDS):
         seen = np.bincount(group, w * wrong[places, labels], rows.n_groups)
         expected = np.bincount(group, w * random[group, labels], rows.n_groups)
-        found = np.where(expected > 0.0, seen / np.where(expected > 0, expected, 1), 1)
+        found = ratio_or(seen, expected, 1.0)
         if not (found < ratio - 1e-13).any():
             break
         ratio = np.minimum(found, ratio)
@@ -404,26 +409,14 @@ def expected_table(p: Floats, labels: Integers) -> Floats:
     return np.asarray(p.T @ chosen)
 
 
-def _decide_own(rows: GroupRows, metric: ClassFunction) -> Integers:
+def _decide_own(p: Floats, metric: ClassFunction) -> Integers:
     """Decide for a function of the table of counts that a user wrote.
 
-    It is taken of the expected table M, M_ab = Σ p_ia over the rows given b. Its slopes
-    at M say what moving a row is worth to first order; of the rows that gain, as many
-    move as the function itself finds best.
+    It is taken of the expected table M, M_ab = Σ p_ia over the rows given b. Start at
+    the most probable classes. The slopes of the function at M say what moving a row is
+    worth to first order; of the rows that gain, as many move as raise the score most.
     """
-    labels = np.empty(rows.p.shape[0], dtype=np.int64)
-    for first, last in rows.ends:
-        labels[first:last] = _decide_one(rows.p[first:last], metric)
-    return labels
-
-
-def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
-    """Return labels with a high score of the expected confusion matrix.
-
-    Start at the most probable classes. In each step the rows that gain most by the
-    slopes of the metric move, as many of them as raise the score.
-    """
-    labels = p.argmax(axis=1)
+    labels = most_probable(p)
     table = expected_table(p, labels)
     value = metric.finite_score(table)
     for _ in range(MOVES):
@@ -447,7 +440,7 @@ def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
         if best is None:
             break
         labels = best
-    return np.asarray(labels, dtype=np.int64)
+    return labels
 
 
 def slopes_of(metric: ClassFunction, table: Floats) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from argmetric.classes._climb import (
 )
 from argmetric.classes._input import labels_of
 from argmetric.classes._limits import best_within, keeps_limits, with_limits
-from argmetric.classes._means import read_means
 from argmetric.classes._result import ClassDecision
 from argmetric.classes._values import (
     expected_metric,
@@ -129,15 +127,11 @@ def decide(
     >>> am.classes.decide(p, "f1", classes=["a", "b", "c"]).labels
     array(['a', 'a', 'a', 'b'], dtype='<U1')
     """
-    means = None
-    if mean is not None:
-        means = read_means(p, mean, reference, classes, logits=logits)
-        p, reference, classes = means.p, means.reference, means.classes
-    elif p is None:
-        raise TypeError("decide needs p, the class probabilities of the rows, or mean")
     batch, found = read_call(
+        "decide",
         p,
         metric,
+        mean=mean,
         classes=classes,
         groups=groups,
         average=average,
@@ -147,8 +141,6 @@ def decide(
         logits=logits,
         reference=reference,
     )
-    if means is not None:
-        batch = replace(batch, means=means.scores)
     certificate = check_flag(certificate, "certificate")
     limits = {"max_per_class": max_per_class, "min_recall": min_recall}
     decision = decide_batch(batch, found, limits, certificate=certificate)

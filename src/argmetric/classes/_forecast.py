@@ -53,7 +53,6 @@ from argmetric.classes._distributions import (
 )
 from argmetric.classes._input import codes_of
 from argmetric.classes._label_model import fit_label_model, labels_of_nearest
-from argmetric.classes._means import read_means
 from argmetric.classes._values import expected_metric
 from argmetric.metrics import (
     ClassAverage,
@@ -233,17 +232,11 @@ def forecast(
         raise TypeError("forecast needs labels: the predicted class of each row")
     if cost is None:
         metric = scoring_metric(metric, labels)
-    scores = p
-    if mean is not None:
-        means = read_means(p, mean, reference, classes, logits=logits)
-        p, reference, classes, scores = means.p, means.reference, means.classes, mean
-    elif p is None:
-        raise TypeError(
-            "forecast needs p, the class probabilities of the rows, or mean"
-        )
     batch, found = read_call(
+        "forecast",
         p,
         metric,
+        mean=mean,
         classes=classes,
         groups=groups,
         average=average,
@@ -253,7 +246,8 @@ def forecast(
         logits=logits,
         reference=reference,
     )
-    predicted, _ = predicted_labels(labels, scores, logits=logits)
+    given: ArrayLike | None = p if mean is None else mean
+    predicted, _ = predicted_labels(labels, given, logits=logits)
     codes = codes_of(predicted, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known=known)
 

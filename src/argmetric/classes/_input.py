@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NoReturn
@@ -376,6 +376,11 @@ def _distinct(array: AnyArray) -> tuple[list[Label], Integers]:
     numbers: dict[Label, int] = {}
     rows = [numbers.setdefault(plain_label(one), len(numbers)) for one in array]
     return list(numbers), np.array(rows, dtype=np.int64)
+
+
+def first_texts(texts: Sequence[str], most: int) -> str:
+    """Return the first texts of some, with dots where there are more."""
+    return ", ".join([*texts[:most], *["..."] * (len(texts) > most)])
 
 
 def labels_of(codes: Integers, classes: ClassTuple) -> AnyArray:

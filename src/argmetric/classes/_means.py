@@ -97,6 +97,14 @@ class MeanCall(NamedTuple):
     scores: MeanScores
 
 
+def require_scores(verb: str, p: ArrayLike | None, mean: ArrayLike | None) -> ArrayLike:
+    """Return probabilities or means, or refuse that neither was passed."""
+    given = p if mean is None else mean
+    if given is None:
+        raise TypeError(f"{verb} needs p, the class probabilities of the rows, or mean")
+    return given
+
+
 def read_means(
     p: object,
     mean: ArrayLike,

@@ -21,7 +21,6 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
-    PRINTED,
     SHIFTS,
     AllPeriods,
     Overlap,
@@ -33,7 +32,12 @@ from argmetric._monitor import (
 from argmetric.classes._calibrate import resolve_calibrator
 from argmetric.classes._calibrators import log_softmax
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
-from argmetric.classes._means import MeanScores, check_means, read_means
+from argmetric.classes._means import (
+    MeanScores,
+    check_means,
+    read_means,
+    require_scores,
+)
 from argmetric.classes._monitor_period import (
     ClassPeriod,
     ClassWatch,
@@ -143,6 +147,7 @@ def monitor(
     if not isinstance(reference, tuple | list) or len(reference) != 2:
         raise ValueError("monitor needs reference=(y, p): labels and probabilities")
     y, old = reference
+    rows = require_scores("monitor", p, mean)
     if isinstance(labels, ClassReviewRule):
         alone: Any = {"metric": metric, "average": average, "cost": cost}
         alone |= {"zero_division": zero_division, "classes": classes, "logits": logits}
@@ -150,7 +155,7 @@ def monitor(
         how: Any = {"time": time, "every": every, "known": known, "shift": shift}
         how |= {"coverage": coverage}
         how["false_alarms"] = check_share(false_alarms, "false_alarms")
-        return monitor_review(_require_rows(p, mean), labels, (y, old), alone, how)
+        return monitor_review(rows, labels, (y, old), alone, how)
     call = _read_rows(p, mean, (y, old), classes, logits=logits)
     names = call.classes
     rule = labels if isinstance(labels, MultiClassRule) else None
@@ -195,15 +200,7 @@ def monitor(
     )
     empty = ClassMonitoring(watch, notes=tuple(notes))
     labels = labels if watch.passed else None
-    return empty.add(_require_rows(p, mean), labels, time=time, known=known)
-
-
-def _require_rows(p: ArrayLike | None, mean: ArrayLike | None) -> ArrayLike:
-    """Return what was passed, or refuse that nothing was."""
-    given = p if mean is None else mean
-    if given is None:
-        raise TypeError("monitor needs p, the class probabilities of the rows, or mean")
-    return given
+    return empty.add(rows, labels, time=time, known=known)
 
 
 class _Rows(NamedTuple):
@@ -228,7 +225,7 @@ def _read_rows(
         call = read_means(p, mean, reference, classes, logits=logits)
         names, pair = tuple(call.classes), call.reference
         return _Rows(call.mean, call.known, names, pair, call.scores)
-    p = _require_rows(p, None)
+    p = require_scores("monitor", p, None)
     scores = _probabilities(p, logits, "p")
     names = class_names(p, scores.shape[1], classes)
     y, old = reference
@@ -370,8 +367,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
         periods = [one.values() for one in self.periods]
         return [
-            Field("file", self._file),
-            Field("format", self._format),
+            *self._header,
             Field("watch", self.watch, "reference", rows),
             Field("counts", [list(one) for one in self.counts]),
             Field("periods", periods, "periods", number),
@@ -390,10 +386,6 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         if [one.n for one in periods] != [one.n for one in counts]:
             raise ValueError("there are not as many periods as counts")
         return cls(watch, counts, periods, tuple(values["notes"]))
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        shown = self.periods[-PRINTED:]
-        return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
 
     def _notes(self) -> tuple[str, ...]:
         return (*self.notes, *self._meanings(), UNSEEN)

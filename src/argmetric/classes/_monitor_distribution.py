@@ -19,7 +19,7 @@ at these probabilities, over calibrators and draws of θ.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,10 +32,12 @@ from argmetric._calibrate.logistic import (
 from argmetric._ground.discrete import central_interval, distinct
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Booleans, Floats, Integers, Interval
-from argmetric._monitor import ACTUAL_DRAWS, DEVIATIONS, PRIOR, SIZES, Readings
+from argmetric._monitor import DEVIATIONS, PRIOR, SIZES, Readings
 from argmetric.classes._calibrate import ClassBatch
 from argmetric.classes._forecast import ClassForecast, forecast_batch
-from argmetric.metrics import ClassMetric
+
+if TYPE_CHECKING:
+    from argmetric.classes._monitor_period import ClassWatch
 
 MOST_ROWS = 20_000  # of either sample in a likelihood; more are thinned evenly
 LEAST = 1e-6  # smaller probabilities count as this where their logarithm is taken
@@ -166,32 +168,19 @@ class PeriodDistribution:
 
     Parameters
     ----------
+    watch : ClassWatch
+        The reference and the settings.
     q : list of ndarray of shape (n_rows, n_classes)
         Probabilities of its rows by the calibrator, and by each other one that the
         reference allows.
     codes, true : ndarray of shape (n_rows,)
         Columns of the labels, and of known classes, which are -1 elsewhere.
-    reference : ndarray of shape (n_reference, n_classes)
-        Probabilities of the reference by the calibrator.
-    prevalences : ndarray of shape (n_classes,)
-        Of the classes in the reference.
-    metric : ClassMetric
-    shift : {"auto", "none", "prior"}
-    coverage : float
     """
 
     def __init__(
-        self,
-        q: list[Floats],
-        codes: Integers,
-        true: Integers,
-        *,
-        reference: Floats,
-        prevalences: Floats,
-        metric: ClassMetric,
-        shift: str,
-        coverage: float,
+        self, watch: ClassWatch, q: list[Floats], codes: Integers, true: Integers
     ) -> None:
+        reference, coverage = watch.reference_q, watch.coverage
         others = q[1:] or q
         explanations = weigh_explanations(reference, q[0], true)
         count = q[0].shape[1]
@@ -215,13 +204,13 @@ class PeriodDistribution:
                 shift_probabilities(q[0], theta),
                 tuple(range(count)),
                 None,
-                ShiftedCalibrators(pairs, prevalences, len(reference)),
+                ShiftedCalibrators(pairs, watch.prevalences, len(reference)),
                 recalibrate=lambda pair: shift_probabilities(*pair),
             )
-            one = forecast_batch(batch, codes, metric, coverage, known=known)
+            one = forecast_batch(batch, codes, watch.metric, coverage, known=known)
             self.forecasts.append(one)
             means.append([_class_means(one, true) for one in batch.alternatives()])
-        weights = {"none": [1.0, 0.0, 0.0], "prior": [0.0, 0.0, 1.0]}.get(shift)
+        weights = {"none": [1.0, 0.0, 0.0], "prior": [0.0, 0.0, 1.0]}.get(watch.shift)
         self.weights = np.array(self.readings if weights is None else weights)
         self._means = np.array(means)  # by explanation, calibrator and class
         self._coverage, self._true = coverage, true
@@ -259,29 +248,3 @@ def _class_means(p: Floats, true: Integers) -> Floats:
     """Return the expected prevalences (n_classes,) of rows, some of known class."""
     known = np.bincount(true[true >= 0], minlength=p.shape[1])
     return np.asarray((known + p[true < 0].sum(axis=0)) / true.size)
-
-
-def actual_score(
-    table: Floats, metric: ClassMetric, coverage: float
-) -> tuple[float, Interval]:
-    """Return the score of the rows whose class is known, and an interval for such rows.
-
-    The interval is for the frequencies of the cells of the table, with 1/classes of a
-    row added to each: half a row for two classes (Jeffreys).
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_classes, n_classes)
-        Rows by true class and label.
-    metric : ClassMetric
-    coverage : float
-    """
-    n = table.sum()
-    if not n:
-        return np.nan, Interval(np.nan, np.nan)
-    rng = np.random.default_rng(0)
-    draws = rng.standard_gamma(table + 1.0 / len(table), (ACTUAL_DRAWS, *table.shape))
-    values = metric.score(draws * (n / draws.sum(axis=(1, 2), keepdims=True)))
-    tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
-    ends = np.nanquantile(values, tails).tolist()
-    return float(metric.score(table)), Interval(*ends)

@@ -14,23 +14,19 @@ from argmetric._ground.display import Field, only_shown
 from argmetric._ground.saving import plain
 from argmetric._ground.types import ClassTuple, Floats, Integers, Interval
 from argmetric._monitor import (
-    BETTER,
     CANNOT_SAY,
-    KNOWN,
-    OWN_MOVE,
-    WORSE,
     Every,
     OnePeriod,
-    Readings,
     Shift,
-    check_every,
     critical_value,
+    drawn_score,
     movements,
+    restore_every,
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
 from argmetric.classes._means import MeanScores
-from argmetric.classes._monitor_distribution import PeriodDistribution, actual_score
+from argmetric.classes._monitor_distribution import PeriodDistribution
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassMetric, class_metric_from_dict
 
@@ -255,16 +251,7 @@ class ClassWatch:
         """
         scores = self.scores(p)
         q = [np.asarray(one.apply(scores)) for one in self.calibrators]
-        distribution = PeriodDistribution(
-            q,
-            codes,
-            true,
-            reference=self.reference_q,
-            prevalences=self.prevalences,
-            metric=self.metric,
-            shift=self.shift,
-            coverage=self.coverage,
-        )
+        distribution = PeriodDistribution(self, q, codes, true)
         old, n = self.prevalences, self.code.size
         new, low, high = distribution.prevalences()
         error = np.sqrt(np.maximum(old, 1 / n) / n)
@@ -272,6 +259,8 @@ class ClassWatch:
         known, count = true >= 0, len(self.classes)
         table = np.zeros((count, count))
         np.add.at(table, (true[known], codes[known]), 1.0)
+        # Half a row in each cell for two classes (Jeffreys)
+        cells: Any = {"prior": 1.0 / count, "axis": (-2, -1)}
         _, covariate, shift = distribution.forecasts
         period = ClassPeriod(
             *bounds,
@@ -285,7 +274,7 @@ class ClassWatch:
             *distribution.readings,
             *(shift.mean, shift.interval),
             *(covariate.mean, covariate.interval),
-            *actual_score(table, self.metric, self.coverage),
+            *drawn_score(table, self.metric.score, self.coverage, **cells),
         )
         return period, self.count(q[0], p)
 
@@ -297,11 +286,10 @@ class ClassWatch:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ClassWatch:
         """Return the settings that `to_dict` described."""
-        rule, every, means = values["rule"], values["every"], values.get("means")
+        rule, means = values["rule"], values.get("means")
         if means is not None:
             numbers = np.array(means["values"], dtype=np.float64)
             means = MeanScores(**(means | {"values": numbers}))
-        every = int(every) if every.isdigit() else every or None
         restored = {
             "metric": class_metric_from_dict(values["metric"]),
             "classes": tuple(values["classes"]),
@@ -309,7 +297,7 @@ class ClassWatch:
             "code": np.array(values["code"], dtype=np.int64),
             "p": np.array(values["p"], dtype=np.float64),
             "rule": None if rule is None else Rule.from_dict(rule),
-            "every": check_every(every, with_time=bool(every)),
+            "every": restore_every(values["every"]),
             "means": means,
         }
         return cls(**(values | restored))
@@ -320,25 +308,13 @@ def with_alarms(
 ) -> list[ClassPeriod]:
     """Return periods with verdicts and alarms, from the first new one on."""
     critical = critical_value(watch.every.per_year, watch.false_alarms)
-    readings = [
-        Readings(x.p_nothing, x.p_covariate_shift, x.p_prevalence_shift)
-        for x in periods
-    ]
     statistics = [(math.nan, math.nan)] * (len(periods) - first)
     if watch.bins is not None:
         tables = [one.table[None, None] for one in counts]
-        usual = np.array([one.verdict() != CANNOT_SAY for one in readings])
+        usual = np.array([x._readings.verdict() != CANNOT_SAY for x in periods])
         statistics = movements(tables, *watch.bins[1:], None, first, usual=usual)
     for i, (z, against) in enumerate(statistics, first):
-        alarmed = abs(z) > critical
-        own = math.copysign(against, z * against)
-        verdict = readings[i].verdict(alarmed=alarmed and own > OWN_MOVE)
-        periods[i] = replace(
-            periods[i],
-            verdict=KNOWN if periods[i].labelled else verdict,
-            z=z,
-            z_reference=against,
-            critical=critical,
-            alarm=(WORSE if z > 0.0 else BETTER) if alarmed else "",
-        )
+        one = replace(periods[i], z=z, z_reference=against, critical=critical)
+        alarms, verdict = one._judge_movement(critical)
+        periods[i] = replace(one, verdict=verdict, alarm="".join(alarms))
     return periods

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,7 +68,7 @@ from argmetric._verbs.tune import (
     proportion_interval,
     rows_text,
 )
-from argmetric.classes._input import labels_of, one_per_class
+from argmetric.classes._input import first_texts, labels_of, one_per_class
 from argmetric.classes._weights import class_scores
 from argmetric.metrics import Metric, get_metric
 
@@ -282,31 +282,27 @@ class ClassReviewRule(SavedRule):
     def _by_class(self, values: Floats | None, none: str) -> str:
         """Return a value for each of the first classes in words, `none` for no one."""
         assert values is not None
-        pairs = list(zip(self.classes, values, strict=True))[:SHOWN]
-        texts = [
-            f"{a} {format(x, '.4g') if math.isfinite(x) else none}" for a, x in pairs
-        ]
-        return ", ".join(texts) + (", ..." if len(self.classes) > SHOWN else "")
+        pairs = zip(self.classes, values, strict=True)
+        return first_texts(
+            [f"{a} {x:.4g}" if math.isfinite(x) else f"{a} {none}" for a, x in pairs],
+            SHOWN,
+        )
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ClassReviewRule:
         """Return the rule that a file holds, with its numbers checked."""
-        known = {name: values[name] for name in ("ask", "coverage", "versions")}
+        known = {one.name: values[one.name] for one in fields(cls)}
         for name in ("thresholds", "min_precision"):
-            known[name] = np.array([*map(files.number, values[name])])
-        if values["guarantee"] is not None:
-            known["guarantee"] = Guarantee._from_plain(values["guarantee"])
-        if values["counts"] is not None:
-            known["counts"] = tuple(map(tuple, values["counts"]))
-        return cls(
-            classes=tuple(values["classes"]),
-            calibrator=files.loaded_calibrator(values["calibrator"]),
-            n=files.count(values["n"]),
-            automated=files.number(values["automated"]),
-            automated_interval=files.interval(values["automated_interval"]),
-            notes=tuple(values["notes"]),
-            **known,
-        )
+            known[name] = np.array([*map(files.number, known[name])])
+        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
+        known["n"] = files.count(known["n"])
+        known["automated"] = files.number(known["automated"])
+        known["automated_interval"] = files.interval(known["automated_interval"])
+        if known["guarantee"] is not None:
+            known["guarantee"] = Guarantee._from_plain(known["guarantee"])
+        if known["counts"] is not None:
+            known["counts"] = tuple(map(tuple, known["counts"]))
+        return cls(**known)
 
     def _portable(self) -> PortableRule:
         if self.calibrator is not None:

@@ -25,6 +25,7 @@ from argmetric.metrics import (
     GMean,
     Kappa,
     Metric,
+    ratio_or,
 )
 
 
@@ -69,8 +70,7 @@ class Correlation:
 
     def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
         spread = np.maximum((n * n - sums[2]) * (n * n - (t * t).sum(axis=-1)), 0.0)
-        safe = np.where(spread > 0, spread, 1.0)
-        return np.where(spread > 0, (n * sums[0] - sums[1]) / np.sqrt(safe), 0.0)
+        return ratio_or(n * sums[0] - sums[1], np.sqrt(spread), 0.0)
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,7 @@ class Agreement:
         return np.stack([tp, k * t])
 
     def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
-        free = n * n - sums[1]
-        safe = np.where(free > 0.0, free, 1.0)
-        return np.where(free > 0.0, (n * sums[0] - sums[1]) / safe, 0.0)
+        return ratio_or(n * sums[0] - sums[1], n * n - sums[1], 0.0)
 
 
 @dataclass(frozen=True)
@@ -107,8 +105,7 @@ class Recalls:
     def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         """Return recalls of the classes, or their logarithms, and which ones count."""
         tp, t = np.broadcast_arrays(tp, t)
-        there = t > 0.0
-        recall = np.where(there, tp / np.where(there, t, 1.0), 0.0)
+        there, recall = t > 0.0, ratio_or(tp, t, 0.0)
         if not self.geometric:
             return np.stack([recall, there])
         missed = there & (tp <= 0.0)

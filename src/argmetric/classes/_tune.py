@@ -25,6 +25,7 @@ from argmetric._ground.validation import check_scores, is_sparse, warn_of_scale
 from argmetric._verbs.tune import (
     LOGITS,
     RuleLimits,
+    Settings,
     check_p,
     check_row_weight,
     check_settings,
@@ -32,9 +33,10 @@ from argmetric._verbs.tune import (
     mapped_scores,
 )
 from argmetric.classes._calibrate import resolve_calibrator
+from argmetric.classes._climb import GroupRows, decide_agreement
+from argmetric.classes._fit import fit_class_matrix
 from argmetric.classes._input import class_codes, refuse_column
-from argmetric.classes._means import MeanCall, read_means
-from argmetric.classes._ordinal import tune_agreement
+from argmetric.classes._means import MeanCall, read_means, require_scores
 from argmetric.classes._review import (
     ClassReviewRule,
     check_class_review,
@@ -48,7 +50,8 @@ from argmetric.classes._search import (
     objective_of,
     score_confusion,
 )
-from argmetric.classes._weights import MultiClassRule, tune_classes
+from argmetric.classes._values import agreement_rule
+from argmetric.classes._weights import MultiClassRule, measure_rule, tune_classes
 from argmetric.metrics import (
     ClassAgreement,
     ClassAverage,
@@ -191,15 +194,15 @@ def tune(
     settings = check_settings(
         RuleLimits(), n_bootstrap, coverage, cv=cv, random_state=random_state
     )
-    means = None
+    given, means = require_scores("tune", p, mean), None
     if mean is not None:
         means = read_means(
             p, mean, reference, classes, labelled=y, sample_weight=sample_weight
         )
-        p, reference, classes = means.p, means.reference, means.classes
-    elif p is None:
-        raise TypeError("tune needs p, the class probabilities of the rows, or mean")
-    rows, names, calibrator = _labelled_rows(y, p, classes, reference, sample_weight)
+        given, reference, classes = means.p, means.reference, means.classes
+    rows, names, calibrator = _labelled_rows(
+        y, given, classes, reference, sample_weight
+    )
     if review:
         floors = class_floors(min_precision, names)
         how: Any = {"confidence": confidence, "ask": ask, "coverage": settings.coverage}
@@ -215,11 +218,10 @@ def tune(
         aimed = replace(rows, objective=objective_of(goal, by_support=by_support))
         if isinstance(goal, ClassAgreement):
             _refuse_given(goal.name, **limits, average=average if by_support else None)
-            rule = tune_agreement(aimed, names, goal, settings, calibrator)
+            rule = _tune_agreement(aimed, names, goal, settings, calibrator)
         else:
             at = _calibrated_rows(aimed, calibrator)
-            options: Any = {"by_support": by_support, "settings": settings, **limits}
-            rule = tune_classes(at.p, at.true, names, at.weight, goal, **options)
+            rule = tune_classes(at, names, goal, settings, **limits)
             rule = replace(rule, calibrator=calibrator)
         rules[_key(goal)] = rule if means is None else _by_cuts(rule, means, aimed)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
@@ -333,6 +335,62 @@ def _metrics_of(
     if zero_division is not None:
         refuse_ignored_absence(float(zero_division), *metrics)
     return metrics
+
+
+def _tune_agreement(
+    rows: ClassRows,
+    classes: ClassTuple,
+    metric: ClassAgreement,
+    settings: Settings,
+    calibrator: Calibrator | None,
+) -> MultiClassRule:
+    """Return the rule of a kappa of classes in order, linear or quadratic.
+
+    Cuts tuned on few labels fit their noise. So the labels calibrate p, and the rule
+    has the highest expected kappa: of the quadratic one evenly spaced cuts of the
+    expected class, around its mean and the closer the lower kappa is.
+
+    Parameters
+    ----------
+    rows : ClassRows
+        Probabilities before the calibrator, and true classes.
+    classes : tuple
+    metric : ClassAgreement
+    settings : Settings
+    calibrator : Calibrator or None
+        None: it is fitted to these rows.
+    """
+
+    def rule_of(part: ClassRows, *, strict: bool = False) -> MultiClassRule:
+        fitted = calibrator
+        if fitted is None:
+            how: dict[str, Any] = {
+                "logits": False,
+                "classes": classes,
+                "strict": strict,
+                "draw": False,
+            }
+            fitted = fit_class_matrix(part.true, part.p, part.weight, **how)
+        q = fitted.apply(part.p)
+        free = np.full((1, len(classes)), np.inf)
+        group = GroupRows(q, np.array([0, part.true.size]), free, -free)
+        _, ratio = decide_agreement(group, metric, part.weight)
+        mu = np.average(q, axis=0, weights=part.weight)
+        slopes = agreement_rule(metric, mu, float(ratio[0]))
+        how = {"offsets": slopes.offsets, "gains": slopes.gains, "calibrator": fitted}
+        return MultiClassRule(classes, slopes.weights, metric, **how)
+
+    def labels_by_folds(
+        rows: ClassRows, fold: Integers, rng: np.random.Generator
+    ) -> Integers:
+        labels = np.empty_like(fold)
+        for f in range(int(fold.max()) + 1):
+            rule = rule_of(rows.take(np.flatnonzero(fold != f)))
+            labels[fold == f] = rule.predicts(rows.p[fold == f])
+        return labels
+
+    rule = rule_of(rows, strict=True)
+    return measure_rule(rule, rows, rule.predicts(rows.p), settings, labels_by_folds)
 
 
 def tuned_class_labels(

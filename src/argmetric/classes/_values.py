@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from argmetric.classes._climb import (
     nodes,
     score_gmean,
     sums_of,
+    unit_nodes,
 )
 from argmetric.metrics import (
     ClassAgreement,
@@ -29,6 +29,7 @@ from argmetric.metrics import (
     ClassGMean,
     ClassMetric,
     ClassRatio,
+    ratio_or,
 )
 
 # Eight nodes are exact from so many rows on, true ones and those given to the class
@@ -76,10 +77,7 @@ def expected_metric(
         wrong = (rows.p @ apart)[places, labels]
         seen = np.bincount(group, wrong, rows.n_groups)
         random = np.einsum("ga,ab,gb->g", mu, apart, k) / rows.sizes
-        safe = np.where(random > 0.0, random, 1.0)
-        return ExpectedScore(
-            np.where(random > 0.0, 1.0 - seen / safe, 0.0), None, False
-        )
+        return ExpectedScore(1.0 - ratio_or(seen, random, 1.0), None, False)
     if isinstance(metric, ClassGMean):
         return ExpectedScore(score_gmean(rows, labels), None, False)
     if isinstance(metric, ClassCorrelation):
@@ -87,8 +85,8 @@ def expected_metric(
         n = rows.sizes
         spread = (n * n - (k * k).sum(axis=1)) * (n * n - (mu * mu).sum(axis=1))
         above = n * h.sum(axis=1) - (mu * k).sum(axis=1)
-        safe = np.sqrt(np.where(spread > 0.0, spread, 1.0))
-        return ExpectedScore(np.where(spread > 0.0, above / safe, 0.0), None, False)
+        spread = np.sqrt(np.maximum(spread, 0.0))
+        return ExpectedScore(ratio_or(above, spread, 0.0), None, False)
     values = [
         float(metric.score(expected_table(rows.p[a:b], labels[a:b])))
         for a, b in rows.ends
@@ -170,8 +168,7 @@ def groups_that_score_less(
         scores = metric.score(tables)
         weight = np.where(np.isnan(scores), 0.0, probability)
         total = weight.sum(axis=2)
-        safe = np.where(total > 0.0, total, 1.0)
-        means = (np.nan_to_num(scores) * weight).sum(axis=2) / safe
+        means = ratio_or((np.nan_to_num(scores) * weight).sum(axis=2), total, 0.0)
         # Where a labelling is undefined in every outcome, nothing is compared
         less[groups] = (total > 0.0).all(axis=0) & (means[0] < means[1] - ROUNDING)
     return less
@@ -305,19 +302,14 @@ def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> flo
     bound = (worth.max(axis=1).sum() + none.sum()) / mu.size
     often = none <= max(0.5, float(none.min()))
     other = none[often].sum() + (1.0 - none[~often]).sum()
-    scale = np.ones(int(often.sum()))
-    for again in (
-        scale,
-        _balancing_factors(mu[often], h[often]) if geometric else scale,
-    ):
-        best = (worth[:, often] * again).max(axis=1).sum() / scale.size
+    factors = [np.ones(int(often.sum()))]
+    if geometric:  # factors of a product of 1 that make all recalls equal
+        logs = np.log(mu[often]) - np.log(np.maximum(h, 1e-3 * mu)[often])
+        factors.append(np.exp(logs - logs.mean()))
+    for factor in factors:
+        best = (worth[:, often] * factor).max(axis=1).sum() / factor.size
         bound = min(bound, best + other)
     return float(min(bound + NEAR, 1.0))
-
-
-@lru_cache(maxsize=1)
-def _legendre() -> tuple[Floats, Floats]:
-    return np.polynomial.legendre.leggauss(64)
 
 
 def _recall_parts(p: Floats, mu: float) -> Floats:
@@ -326,22 +318,11 @@ def _recall_parts(p: Floats, mu: float) -> Floats:
     The product falls as e^(-μ(1-s)): up to μ = 100, 64 nodes of Gauss and Legendre give
     the integral to 1e-12, above 8 of Laguerre to 1e-7.
     """
-    from argmetric.classes.kernels.exact import weights_at
-
-    if mu > 100.0:
-        return _weights(p, 0.0, mu, b_k=0.0)
-    found, scale = np.empty(p.size), 1.0 + mu
-    x, w = _legendre()
-    s = (x + 1.0) / 2.0
-    nodes_and_weights = -scale * np.log(s), w / 2.0 * scale / s
-    weights_at(p, 0.0, 1.0, 0.0, 1.0, mu, *nodes_and_weights, found)
-    return found
-
-
-def _balancing_factors(mu: Floats, h: Floats) -> Floats:
-    """Return factors of a product of 1 that make all recalls equal."""
-    logs = np.log(mu) - np.log(np.maximum(h, 1e-3 * mu))
-    return np.asarray(np.exp(logs - logs.mean()))
+    at, scale = None, 1.0 + mu
+    if mu <= 100.0:
+        s, w = unit_nodes(64)
+        at = -scale * np.log(s), w * scale / s
+    return _weights(p, 0.0, mu, (1.0, 0.0, 1.0), at)
 
 
 def _kth_largest(p: Floats, k: float) -> float:
@@ -397,8 +378,7 @@ def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> fl
             found = _weights(np.append(others, 1.0), k - 1, others.sum())
             weights = p * float(found[-1])
         else:
-            how = {"a": metric.a, "b_k": metric.b_k, "b_t": metric.b_t}
-            weights = _weights(p, k, mu, **how)
+            weights = _weights(p, k, mu, (metric.a, metric.b_k, metric.b_t))
         parts = np.partition(weights - price, n - k)[n - k :]
         return k, float(parts.sum()), float(parts[0])
 
@@ -444,17 +424,16 @@ def _weights(
     p: Floats,
     k: float,
     mu: float,
-    *,
-    a: float = 1.0,
-    b_k: float = 1.0,
-    b_t: float = 1.0,
+    form: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    at: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Return a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, of shape (n_rows,).
 
-    T_-i is the number of the other true rows, and `mu` the sum of all p.
+    T_-i is the number of the other true rows, and `mu` the sum of all p. The form is
+    (a, b_k, b_t); `at` are nodes and weights of another quadrature.
     """
     from argmetric.classes.kernels.exact import weights_at
 
     found = np.empty(p.size)
-    weights_at(p, float(k), a, b_k, b_t, mu, *nodes(), found)
+    weights_at(p, float(k), *form, mu, *(at or nodes()), found)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +62,7 @@ from argmetric.classes._calibrators import (
 from argmetric.classes._input import (
     check_class_limits,
     check_class_probabilities,
+    first_texts,
     labels_of,
     limits_note,
 )
@@ -71,7 +72,6 @@ from argmetric.classes._search import (
     LIMITED_RESTARTS,
     ClassRows,
     labels_by_folds,
-    objective_of,
     score_confusion,
     search,
 )
@@ -438,41 +438,31 @@ class MultiClassRule(SavedRule):
         if cuts is None:
             return None
         of = "expected column, from 0" if self.cuts is None else "predicted mean"
-        pairs = list(zip(cuts, self.classes[1:], strict=True))[:SHOWN]
-        more = ", ..." if len(cuts) > SHOWN else ""
-        return (
-            f"{', '.join(f'{one} from {cut:.3g}' for cut, one in pairs)}{more} ({of})"
-        )
+        pairs = zip(cuts, self.classes[1:], strict=True)
+        texts = [f"{one} from {cut:.3g}" for cut, one in pairs]
+        return f"{first_texts(texts, SHOWN)} ({of})"
 
     def _by_class(self, values: Any, digits: str) -> str:
-        pairs = list(zip(self.classes, values, strict=True))[:SHOWN]
-        more = ", ..." if len(self.classes) > SHOWN else ""
-        return ", ".join(f"{name} {value:{digits}}" for name, value in pairs) + more
+        pairs = zip(self.classes, values, strict=True)
+        return first_texts([f"{name} {x:{digits}}" for name, x in pairs], SHOWN)
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
         """Return the rule that a file holds, with its numbers checked."""
-        number = files.number
-
-        def array(name: str) -> Floats | None:
-            found = values.get(name)  # older files have none
-            return found and np.vectorize(number, otypes=[np.float64])(found)
-
-        names = ("score", "argmax_score", "optimism", "mean", "coverage")
-        return cls(
-            classes=tuple(values["classes"]),
-            weights=np.array([number(x) for x in values["weights"]]),
-            offsets=array("offsets"),
-            gains=array("gains"),
-            cuts=array("cuts"),
-            metric=files.loaded_metric(values["metric"]),
-            interval=files.interval(values["interval"]),
-            n=files.count(values["n"]),
-            calibrator=files.loaded_calibrator(values["calibrator"]),
-            notes=tuple(values["notes"]),
-            versions=values["versions"],
-            **{name: number(values[name]) for name in names},
-        )
+        later = ("offsets", "gains", "cuts")  # older files have none
+        names = [one.name for one in fields(cls) if one.name not in later]
+        known = {name: values[name] for name in names}
+        for name in ("weights", *later):
+            if values.get(name) is not None:
+                as_numbers = np.vectorize(files.number, otypes=[np.float64])
+                known[name] = as_numbers(values[name])
+        for name in ("score", "argmax_score", "optimism", "mean", "coverage"):
+            known[name] = files.number(known[name])
+        known["metric"] = files.loaded_metric(known["metric"])
+        known["interval"] = files.interval(known["interval"])
+        known["n"] = files.count(known["n"])
+        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
+        return cls(**known)
 
     def _portable(self) -> PortableRule:
         """Return the rule as weights and offsets, or cuts, for other languages."""
@@ -520,18 +510,16 @@ class MultiClassRule(SavedRule):
 
 
 LabelsByFolds = Callable[[ClassRows, Integers, np.random.Generator], Integers]
-RESTARTS = (4, 20)  # from random weights around the best: fewer where rows are many
+# From random weights around the best: fewer where rows are many
+FEWEST_RESTARTS, RESTARTS = 4, 20
 
 
 def tune_classes(
-    p: Floats,
-    true: Integers,
+    rows: ClassRows,
     classes: ClassTuple,
-    weight: Floats | None,
     metric: Metric | ClassGain,
-    *,
     settings: Settings,
-    by_support: bool = False,
+    *,
     max_per_class: SharesLike | str | None = None,
     min_recall: SharesLike | None = None,
 ) -> MultiClassRule:
@@ -539,28 +527,21 @@ def tune_classes(
 
     Parameters
     ----------
-    p : ndarray of shape (n_rows, n_classes)
-    true : ndarray of shape (n_rows,)
-        Column of the true class.
+    rows : ClassRows
+        Calibrated, with the objective of the metric.
     classes : tuple
-    weight : ndarray of shape (n_rows,) or None
     metric : Metric or ClassGain
     settings : Settings
-    by_support : bool, default=False
-        Weigh the classes of a mean by their rows.
     max_per_class, min_recall
         As for `tune`.
     """
-    sign = 1.0 if metric.greater_is_better else -1.0
-    counts = np.bincount(true, weight, len(classes))
+    counts = np.bincount(rows.true, rows.weight, len(classes))
     limits = check_class_limits(max_per_class, min_recall, classes, counts)
-    objective = objective_of(metric, by_support=by_support)
-    rows = ClassRows(p, true, weight, objective, sign, limits)
-    seeds = settings.seeds()
-    restarts = int(np.clip(4 * FEW_ENOUGH // true.size, *RESTARTS))
-    if limits is not None:
-        restarts = int(np.clip(4 * FEW_ENOUGH // true.size, 4, LIMITED_RESTARTS))
-    weights = search(rows, np.random.default_rng(seeds[2]), restarts)
+    sign = 1.0 if metric.greater_is_better else -1.0
+    rows = replace(rows, sign=sign, limits=limits)
+    most = RESTARTS if limits is None else LIMITED_RESTARTS
+    restarts = int(np.clip(4 * FEW_ENOUGH // rows.true.size, FEWEST_RESTARTS, most))
+    weights = search(rows, np.random.default_rng(settings.seeds()[2]), restarts)
     missed, gain = rows.worth(weights)
     if limits is not None and missed < 0.0:
         limits.refuse(rows.confusion(weights), classes)
@@ -593,11 +574,8 @@ def measure_rule(
     seeds, metric, true = settings.seeds(), rule.metric, rows.true
     score = float(_score(rows, predicted))
     counts = np.bincount(true)
-    folds, held, outside = (
-        min(settings.cv, int(counts[counts > 0].min())),
-        None,
-        math.nan,
-    )
+    folds, held = min(settings.cv, int(counts[counts > 0].min())), None
+    outside = math.nan
     if folds >= 2:
         rng = np.random.default_rng(seeds[1])
         held = labels_by_folds(rows, deal(rng, true, folds), rng)

@@ -25,6 +25,7 @@ from argmetric.metrics._classes import check_order as check_order
 from argmetric.metrics._classes import class_metric_from_dict as class_metric_from_dict
 from argmetric.metrics._classes import get_class_metric as get_class_metric
 from argmetric.metrics._classes import ordinal_kappa as ordinal_kappa
+from argmetric.metrics._classes import ratio_or as ratio_or
 from argmetric.metrics._classes import refuse_ignored_absence as refuse_ignored_absence
 from argmetric.metrics._forms import (
     AffineFactors,

@@ -15,7 +15,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice, shown
 from argmetric._ground.plain import plain, restore_values
-from argmetric._ground.types import Floats
+from argmetric._ground.types import AnyArray, Floats
 from argmetric._ground.validation import place, to_floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._fractional import (
@@ -77,7 +77,7 @@ def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     return tp, k, t, t.sum(axis=-1)
 
 
-def _ratio(above: Floats, below: Floats, otherwise: float | Floats) -> Floats:
+def ratio_or(above: AnyArray, below: AnyArray, otherwise: float | AnyArray) -> Floats:
     """Return above/below, and `otherwise` where below is 0."""
     safe = np.where(below > 0.0, below, 1.0)
     return np.where(below > 0.0, above / safe, otherwise)
@@ -111,16 +111,15 @@ class ClassRatio(ClassMetric):
         """Return the value of each class, nan where it is left out."""
         below = self.b_tp * tp + self.b_k * k + self.b_t * t
         absent = np.where(k + t > 0.0, 0.0, self.zero_division)
-        return _ratio(self.a * tp, below, math.nan if self.needs_truth else absent)
+        return ratio_or(self.a * tp, below, math.nan if self.needs_truth else absent)
 
     def score(self, table: Floats) -> Floats:
         """Return the mean value of the classes, plain or weighted by support."""
         tp, k, t, _ = _margins(table)
         values = self.values(tp, k, t)
-        weight = t if self.by_support else np.ones_like(t)
-        weight = np.where(np.isnan(values), 0.0, weight)
+        weight = np.where(np.isnan(values), 0.0, t if self.by_support else 1.0)
         total = (np.nan_to_num(values) * weight).sum(axis=-1)
-        return _ratio(total, weight.sum(axis=-1), math.nan)
+        return ratio_or(total, weight.sum(axis=-1), math.nan)
 
     @property
     def convention(self) -> str:
@@ -143,8 +142,8 @@ class ClassGMean(ClassMetric):
     def score(self, table: Floats) -> Floats:
         tp, _, t, _ = _margins(table)
         with np.errstate(divide="ignore"):
-            logs = np.log(_ratio(tp, t, 1.0))
-        return np.exp(_ratio(logs.sum(axis=-1), (t > 0.0).sum(axis=-1), math.nan))
+            logs = np.log(ratio_or(tp, t, 1.0))
+        return np.exp(ratio_or(logs.sum(axis=-1), (t > 0.0).sum(axis=-1), math.nan))
 
     convention = "a class without true rows is left out"
 
@@ -161,7 +160,7 @@ class ClassCorrelation(ClassMetric):
         tp, k, t, n = _margins(table)
         spread = (n * n - (k * k).sum(axis=-1)) * (n * n - (t * t).sum(axis=-1))
         above = n * tp.sum(axis=-1) - (k * t).sum(axis=-1)
-        return _ratio(above, np.sqrt(np.maximum(spread, 0.0)), 0.0)
+        return ratio_or(above, np.sqrt(np.maximum(spread, 0.0)), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,7 @@ class ClassAgreement(ClassMetric):
         _, k, t, n = _margins(table)
         seen = (w * table).sum(axis=(-2, -1))
         expected = np.einsum("...a,ab,...b->...", t, w, k) / np.maximum(n, 1.0)
-        return np.where(expected > 0.0, 1.0 - _ratio(seen, expected, 0.0), 0.0)
+        return np.where(expected > 0.0, 1.0 - ratio_or(seen, expected, 0.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +212,7 @@ class ClassGain(ClassMetric):
 
     def score(self, table: Floats) -> Floats:
         total = (self.gains(table.shape[-1]) * table).sum(axis=(-2, -1))
-        return _ratio(total, table.sum(axis=(-2, -1)), math.nan)
+        return ratio_or(total, table.sum(axis=(-2, -1)), math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +301,9 @@ def get_class_metric(
     n_classes : int
         Number of classes.
     """
-    absent = math.nan if zero_division is None else _absent(zero_division)
+    absent = math.nan
+    if zero_division is not None:  # checked as that of one class
+        absent = FBeta(zero_division=zero_division).zero_division
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     found = _class_metric(metric, average, absent, cost, n_classes)
@@ -395,10 +396,6 @@ def check_order(
             f"{name} is for classes in order, and names are sorted by letters "
             f"({', '.join(map(shown, classes[:3]))}): {way_out}"
         )
-
-
-def _absent(value: float) -> float:
-    return FBeta(zero_division=value).zero_division  # checked as that of one class
 
 
 def _cost_matrix(cost: object, n_classes: int) -> Floats:

@@ -21,8 +21,8 @@ from argmetric._forecast.forecast import build_forecast, conditions, refuse_unde
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.group_moments import (
     PartialMoments,
+    UncertainGroups,
     normal_approximation,
-    partial_moments,
     pooled_mean,
 )
 from argmetric._forecast.groups import MetricGroups
@@ -213,11 +213,7 @@ def _moments_of_bucket(
     require_defined(metric, int(sizes.max()))
     p, chosen = np.abs(values), np.signbit(values)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    groups = MetricGroups(
-        metric,
-        Segments(p, 1.0 - p, indptr, sizes),
-        np.full(p.size, math.nan),
-        chosen,
-        0.0,
-    )
-    return partial_moments(groups, mean, weight), sizes.size, int(chosen.sum())
+    unknown, rows_ = np.full(p.size, math.nan), Segments(p, 1.0 - p, indptr, sizes)
+    groups = MetricGroups(metric, rows_, unknown, chosen, 0.0)
+    moments = UncertainGroups.from_groups(groups).partial_moments(mean, weight)
+    return moments, sizes.size, int(chosen.sum())

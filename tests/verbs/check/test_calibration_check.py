@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
+from argmetric._calibrate.reference import check_reference
 from argmetric._verbs.check import Route
 from argmetric._verbs.check._routes import (
     RouteScores,
@@ -340,7 +341,7 @@ def test_routes_with_whole_weights_are_judged_on_repeated_rows():
     p, w = times(p, 4), np.random.default_rng(0).integers(1, 4, y.size)
     rows = np.repeat(np.arange(y.size), w)
     check = am.calibration_check(y, p, sample_weight=w)
-    mended = calibrate_out_of_fold(y, p, sample_weight=w)
+    mended = calibrate_out_of_fold(check_reference(y, p, w, logits=False), p, weight=w)
     fold, tuned = fold_numbers(y, 5), np.empty(y.size)
     for number in range(5):
         copies = rows[fold[rows] != number]

@@ -165,14 +165,12 @@ def calibration_check(
     )
     chosen = choose_method(reference, method or DEFAULT)
     mended = calibrate_out_of_fold(
-        positive,
-        checked,
+        reference,
+        scores,
         chosen,
-        cv=N_FOLDS,
+        weight=weight,
         groups=np.arange(len(scores)) if scores.ndim == 2 else coded,
-        sample_weight=weight,
         random_state=random_state,
-        logits=logits,
     )
     before, labels_before = problem.decide()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
