@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from argmetric._ground.arguments import as_flags, check_seed, shown
-from argmetric._ground.label_words import clip_label, list_labels, no_label
+from argmetric._ground.label_words import clip_label, list_labels
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.saving import plain
 from argmetric._ground.types import ClassNames, Floats, Integers, Path, ReferenceLike
@@ -29,7 +29,7 @@ from argmetric.classes import (
     sorted_classes,
 )
 from argmetric.metrics import ClassAverage, MetricLike, get_class_metric
-from argmetric.scale._columns import LEAST_ROWS, WantedColumns, plain_labels
+from argmetric.scale._columns import LEAST_ROWS, WantedColumns, label_codes
 from argmetric.scale._decide import name_of
 from argmetric.scale._output import Writer, writing
 from argmetric.scale._result import ScaledClassDecision
@@ -315,16 +315,7 @@ def _label_codes(
     classes: tuple[Any, ...] | None,
 ) -> tuple[list[Any], Integers]:
     """Return the distinct labels of a batch, and the index of the label of each row."""
-    labels = batch.column(column)
-    if hasattr(labels, "dictionary_decode"):  # one may have names that no row has
-        labels = labels.dictionary_decode()
-    gaps = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    if gaps.any():
-        why = no_label(column, f"row {first + int(np.argmax(gaps)) + 1}")
-        raise DataError(f"{source.path}: {why}")
-    coded = labels.dictionary_encode()
-    names = [plain_label(one) for one in plain_labels(coded.dictionary).tolist()]
-    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    names, codes = label_codes(batch, column, source, first)
     if len(names) > MOST_CLASSES:
         raise DataError(
             f"{source.path}: column {column!r} has more than {MOST_CLASSES:,} classes"

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from argmetric._ground.labels import Labels
-from argmetric._ground.types import AnyArray, Booleans, Floats
+from argmetric._ground.label_words import no_label
+from argmetric._ground.labels import Labels, label_array, plain_label
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
 from argmetric.classes import check_class_probabilities
 from argmetric.scale import files
 from argmetric.scale._sources import InputFile, batches_of
@@ -133,6 +134,26 @@ class UsedColumns:
         p = files.probabilities(table, self.score, logits=self.logits)
         p = p if self.logits else np.clip(p, 0.0, 1.0)
         return p if self.decision is None else negate_if(p, self.decision.holds(record))
+
+
+def label_codes(
+    record: pa.RecordBatch, name: str, source: InputFile, first: int
+) -> tuple[list[Any], Integers]:
+    """Return the distinct labels of a batch, and the index of the label of each row.
+
+    The batch is `first` rows after the beginning of its file.
+    """
+    labels = record.column(name)
+    if pa.types.is_dictionary(labels.type):  # one may have names that no row has
+        labels = labels.dictionary_decode()
+    gaps = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    if gaps.any():
+        why = no_label(name, f"row {first + int(np.argmax(gaps)) + 1}")
+        raise files.DataError(f"{source.path}: {why}")
+    coded = labels.dictionary_encode()
+    names = label_array(plain_labels(coded.dictionary), name).tolist()
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return list(map(plain_label, names)), codes
 
 
 def negate_if(p: Floats, chosen: Booleans) -> Floats:

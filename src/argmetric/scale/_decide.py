@@ -15,7 +15,6 @@ from argmetric._ground.arguments import as_flags, check_choice, shown
 from argmetric._ground.limits import check_limits
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Booleans, Floats, Path, ReferenceLike
-from argmetric._verbs.decide import refuse_never_defined
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._columns import FileBatch, ScoreKind, WantedColumns, negate_if
@@ -147,28 +146,15 @@ def _decide_best(
     writer: Writer, scan: Scan, question: Question, added: str
 ) -> ScaledDecision:
     """Write the best labels of all rows."""
-    decision, metric = decide_all(scan, question), question.metric
+    decision = decide_all(scan, question)
     reads_scores = decision.labels is None
     n_positives = _append(writer, scan, added, decision.is_positive, reads=reads_scores)
-    if n_positives != decision.total("positives"):
+    if n_positives != decision.fields["n_positives"]:
         raise DataError("other positives were written than were decided")
-    grouped, first = scan.columns.group is not None, decision.results[0]
-    if any(result["likely"] for result in decision.results):
-        refuse_never_defined(decision.expected, metric)
-    n_groups = int(decision.total("groups"))
-    is_undefined = grouped and math.isnan(metric.zero_division)
     return ScaledDecision(
         **_about(writer, scan),
-        n_groups=n_groups if grouped else None,
-        n_positives=n_positives,
-        threshold=None if grouped else first["threshold"],
-        expected=decision.expected,
-        error=decision.total("error") / n_groups,
-        expected_half=None if is_undefined else decision.total("half") / n_groups,
-        n_half=int(decision.total("n_half")),
-        metric=metric,
-        plan=decision.plan,
-        notes=() if grouped else tuple(first["notes"]),
+        **decision.fields,
+        metric=question.metric,
         scale="score" if question.reading.calibrator is None else "calibrated score",
     )
 

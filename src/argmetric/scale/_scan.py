@@ -20,25 +20,20 @@ from argmetric._ground.label_words import (
     EVERY_ROW,
     LabelText,
     is_spelled_missing,
-    no_label,
 )
-from argmetric._ground.labels import (
-    classes_of,
-    distinct,
-    label_array,
-    missing_labels,
-    plain_label,
-)
+from argmetric._ground.labels import classes_of, distinct, label_array
 from argmetric._ground.types import Integers
 from argmetric._ground.whole_files import remove_folder, removed_at_exit
 from argmetric.scale._columns import (
     FileBatch,
     LabelColumn,
     MissingGroups,
+    ScoreKind,
     UsedColumns,
     WantedColumns,
     find_columns,
-    plain_labels,
+    find_names,
+    label_codes,
     read_batches,
 )
 from argmetric.scale._memory import bucket_count, bucket_rows
@@ -55,8 +50,6 @@ from argmetric.scale._verbs import Verbs
 from argmetric.scale.files import (
     DataError,
     Table,
-    default_columns,
-    find_column,
     read_blocks,
     read_values,
 )
@@ -324,26 +317,15 @@ def _labels_of(
         first = 0
         for record in batches_of(source, list(names)):
             for name, seen in labels.items():
-                where = f"{source.path}: "
-                more = _labels_in(record.column(name), name, first, where)
-                seen += [one for one in more if one not in seen]
+                more, _ = label_codes(record, name, source, first)
+                seen += [one for one in dict.fromkeys(more) if one not in seen]
                 if len(seen) > MOST_LABELS:
                     raise DataError(
-                        f"{where}column {name!r} has more than {MOST_LABELS} distinct "
-                        "labels: two are needed"
+                        f"{source.path}: column {name!r} has more than {MOST_LABELS} "
+                        "distinct labels: two are needed"
                     )
             first += record.num_rows
     return labels
-
-
-def _labels_in(column: Any, name: str, first: int, where: str) -> list[Any]:
-    """Return the distinct labels of a batch that begins at a row of a file."""
-    values = label_array(plain_labels(column.unique()), name)
-    if missing_labels(values).any():
-        gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-        row = first + int(np.argmax(gaps)) + 1
-        raise DataError(f"{where}{no_label(name, f'row {row}')}")
-    return list(dict.fromkeys(map(plain_label, values.tolist())))
 
 
 def with_labels(scan: Scan, pos_label: object, *, both: bool) -> Scan:
@@ -403,37 +385,24 @@ def _spelled_column(
 
 
 def columns_of(
-    files: Any,
-    wanted: dict[Any, tuple[str | None, tuple[str, ...]]],
-    reading: dict[str, Any],
-    optional: str = "",
+    files: Any, names: dict[Any, str | None], reading: dict[str, Any], *, logits: bool
 ) -> dict[str, str]:
-    """Return names of columns in the first file: as given, else one of the defaults.
+    """Return names of columns in the first file: as given, else those usually there.
 
-    `wanted` has both by role, `reading` options of `read_blocks`; the `optional` role
-    may have no column. A file that cannot be read is passed over: the verb says what
-    becomes of it.
+    `names` are by role, of which that of decisions may have no column, and `reading`
+    options of `read_blocks`. A file that cannot be read is passed over: the verb says
+    what becomes of it.
     """
-    items = find_files(files)
-    while True:
-        try:
-            table = _names_in(items[0][0], reading)
+    scores: ScoreKind = "finite" if logits else "probabilities"
+    wanted = WantedColumns(names, scores=scores, may_decide=True)
+    *others, (last, _) = find_files(files)
+    for path, _ in others:
+        with contextlib.suppress(DataError):
+            table = _names_in(path, reading)
             break
-        except DataError:
-            items = items[1:]
-            if not items:
-                raise
-    columns: dict[str, str] = {}
-    for role, (name, defaults) in wanted.items():
-        taken = columns.values()
-        usual = default_columns(table, defaults, taken=taken)
-        if role == optional and not (name or usual):
-            continue
-        what = role.removesuffix("_column")
-        columns[role] = find_column(
-            table, name, defaults, what=what, role=role, taken=taken
-        )
-    return columns
+    else:
+        table = _names_in(last, reading)
+    return find_names(table, wanted)
 
 
 def _names_in(path: str, reading: dict[str, Any]) -> Table:

@@ -136,8 +136,6 @@ class Source:
     then `interrupted` is not that of the stream. The `head` has up to `PIECE` bytes.
     """
 
-    closed = False  # what pyarrow asks of a file
-
     def __init__(self, path: str, stopped: Callable[[], bool] = lambda: False) -> None:
         self.name = "standard input" if path == STANDARD_STREAM else path
         self.path, self._stopped = path, stopped
@@ -203,7 +201,8 @@ class Source:
         """Return all that is left, of a file at its beginning without a copy."""
         if self.regular and not self.codec and not self.offset and self.size:
             self.offset, self._pushed = self.size, b""
-            return self._bytes_at(0, self.size)
+            self._file.seek(0)
+            return bytes(self._file.readall())
         return b"".join(iter(lambda: self.read(1 << 24), b""))
 
     def _raw(self, most: int) -> bytes:
@@ -246,14 +245,6 @@ class Source:
 
     def _ready(self, seconds: float) -> bool:
         return bool(select.select([self._descriptor], [], [], seconds)[0])
-
-    def _bytes_at(self, offset: int, count: int) -> bytes:
-        """Return `count` bytes from an offset of the file."""
-        os.lseek(self._descriptor, offset, os.SEEK_SET)
-        data = b""
-        while len(data) < count and (part := os.read(self._descriptor, count)):
-            data += part[: count - len(data)]
-        return data
 
 
 class _PackedBytes:

@@ -52,11 +52,10 @@ def typed_batches(
     format: str,
     choose: Callable[[Any], list[str] | None],
     *,
-    start: int = 0,
     rows: int = BATCH_ROWS,
     memory_map: bool = False,
 ) -> Iterator[Any]:
-    """Record batches of a Parquet or Arrow file, from the row `start` on.
+    """Yield record batches of a Parquet or Arrow file.
 
     `place` is what pyarrow opens; `choose` gets the schema and returns the columns,
     None for all.
@@ -66,16 +65,8 @@ def typed_batches(
     memory_map = memory_map and os.name == "posix"  # Windows replaces no mapped file
     if format == "parquet":
         with pq.ParquetFile(place, memory_map=memory_map) as file:
-            chosen, about = choose(file.schema_arrow), file.metadata
-            groups = list(range(about.num_row_groups))
-            while groups and start >= about.row_group(groups[0]).num_rows:
-                start -= about.row_group(groups.pop(0)).num_rows
-            for batch in file.iter_batches(
-                rows, row_groups=groups, columns=chosen, use_threads=False
-            ):
-                passed = min(start, batch.num_rows)
-                start -= passed
-                yield batch.slice(passed)
+            chosen = choose(file.schema_arrow)
+            yield from file.iter_batches(rows, columns=chosen, use_threads=False)
         return
     place = pa.memory_map(place) if memory_map else place
     open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
