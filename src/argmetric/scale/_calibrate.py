@@ -163,12 +163,6 @@ def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> Referenc
 # -- rows that are drawn whatever their label ----------------------------------------
 
 
-def _labelled_values(batch: FileBatch) -> list[Any]:
-    """Return scores, labels, weights and, if there are any, groups of a batch."""
-    groups = [] if batch.columns.group is None else [batch.plain_groups]
-    return [batch.values, batch.positive, batch.weight, *groups]
-
-
 def _random_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
     """Return the numbers of `size` random ones of n rows, rising."""
     if n <= 4 * size:
@@ -188,9 +182,14 @@ def _sample(scan: Scan, size: int, random_state: int | None) -> tuple[Any, ...]:
     chosen = None
     if size < scan.n:
         chosen = _random_rows(scan.n, size, np.random.default_rng(random_state))
-    scores, y, weight, *ids = scan.rows(chosen, _labelled_values)
-    groups = ids[0] if ids else None
-    return y, scores, weight if scan.columns.weight else None, groups
+    columns = scan.columns
+
+    def values(batch: FileBatch) -> list[Any]:
+        groups = [] if columns.group is None else [batch.plain_groups]
+        return [batch.values, batch.positive, batch.weight, *groups]
+
+    scores, y, weight, *ids = scan.rows(chosen, values)
+    return y, scores, weight if columns.weight else None, ids[0] if ids else None
 
 
 # -- some rows of each class, equal for any division into files ----------------------

@@ -70,9 +70,7 @@ def forecast_files(
             scan = beside(scan, "forecast")
 
             def values(batch: FileBatch) -> Floats:
-                return negate_if(
-                    batch.values, decision.is_positive(batch.start, batch.values)
-                )
+                return negate_if(batch.values, decision.is_positive(batch))
 
         found = forecast_scan(scan, metric, coverage, values)
         scan.warn_of_skipped()

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.limits import Limits
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import Booleans
 from argmetric._ground.validation import Probabilities
 from argmetric.metrics import Metric
+from argmetric.scale._columns import FileBatch
 from argmetric.scale._groups import (
     Bucket,
     GroupedRows,
@@ -55,14 +56,14 @@ class RowDecision:
     fields: dict[str, Any]  # of the result: numbers, threshold, notes and plan
     labels: RowLabels | None
 
-    def is_positive(self, start: int, scores: Floats) -> Booleans:
-        """Return which rows are positive, from row `start` of all files on."""
+    def is_positive(self, batch: FileBatch) -> Booleans:
+        """Return which rows of a batch are positive."""
         if self.labels is None:
-            p = self.question.reading.probabilities(scores)
+            p = self.question.reading.probabilities(batch.values)
             return np.asarray(p >= self.fields["threshold"])
-        labels = self.labels[start : start + scores.size]
-        if (left := int((labels == 0).sum())) or labels.size != scores.size:
-            raise DataError(f"{left:,} of {scores.size:,} rows have no decision")
+        labels = self.labels[batch.start : batch.start + batch.size]
+        if (left := int((labels == 0).sum())) or labels.size != batch.size:
+            raise DataError(f"{left:,} of {batch.size:,} rows have no decision")
         return np.asarray(labels == 2)
 
 

@@ -40,7 +40,6 @@ from argmetric.scale._memory import bucket_count, bucket_rows
 from argmetric.scale._sources import (
     InputFile,
     OnError,
-    batches_of,
     find_files,
     inspect_file,
     is_text,
@@ -234,8 +233,8 @@ def start_scan(files: OpenedFiles, wanted: WantedColumns, work: str) -> Scan:
             else:
                 _refuse_unlike(source, sources[0], wanted, columns)
             if files.on_error == "skip":  # rows that are wrong are met here
-                for _ in read_batches(source, columns, columns.batch_rows, 0):
-                    pass
+                for batch in read_batches(source, columns, columns.batch_rows):
+                    _ = batch.values, batch.ids
             sources.append(source)
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
@@ -309,22 +308,19 @@ def _refuse_unlike(
 
 
 def _labels_of(
-    sources: Sequence[InputFile], names: tuple[str, ...]
+    batches: Iterator[FileBatch], names: tuple[str, ...]
 ) -> dict[str, list[Any]]:
-    """Return the distinct labels of columns of some files, as they appear."""
+    """Return the distinct labels of columns of some rows, as they appear."""
     labels: dict[str, list[Any]] = {name: [] for name in names}
-    for source in sources:
-        first = 0
-        for record in batches_of(source, list(names)):
-            for name, seen in labels.items():
-                more, _ = label_codes(record, name, source, first)
-                seen += [one for one in dict.fromkeys(more) if one not in seen]
-                if len(seen) > MOST_LABELS:
-                    raise DataError(
-                        f"{source.path}: column {name!r} has more than {MOST_LABELS} "
-                        "distinct labels: two are needed"
-                    )
-            first += record.num_rows
+    for batch in batches:
+        for name, seen in labels.items():
+            more, _ = label_codes(batch, name)
+            seen += [one for one in dict.fromkeys(more) if one not in seen]
+            if len(seen) > MOST_LABELS:
+                raise DataError(
+                    f"{batch.source.path}: column {name!r} has more than {MOST_LABELS} "
+                    "distinct labels: two are needed"
+                )
     return labels
 
 
@@ -340,10 +336,11 @@ def with_labels(scan: Scan, pos_label: object, *, both: bool) -> Scan:
     names = tuple(one.column for one in columns)
     if not names:
         return scan
-    parts = scan.map(
-        partial(_labels_of, names=names),
-        [scan.sources[part.start : part.stop] for part in scan.parts],
+    of_labels = replace(
+        scan,
+        columns=UsedColumns(label=scan.columns.label, decision=scan.columns.decision),
     )
+    parts = of_labels.each(partial(_labels_of, names=names))
     ordered = {
         name: distinct(label_array([one for part in parts for one in part[name]], name))
         for name in names

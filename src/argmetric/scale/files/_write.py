@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -101,11 +102,9 @@ def write_table(
         format = output_format(table, path)
     codec = codec_by_name(path)
     if path == STANDARD_STREAM:
-        file = sys.stdout.buffer
-        if format in BINARY and file.isatty():
-            raise _not_for_a_terminal(format)
-        _write(table, file, format, numeric)
-        file.flush()
+        refuse_terminal(format)
+        _write(table, sys.stdout.buffer, format, numeric)
+        sys.stdout.buffer.flush()
         return
     with written_whole(path) as file, _packing(file, codec) as packed:
         _write(table, packed, format, numeric)
@@ -114,12 +113,8 @@ def write_table(
 def refuse_terminal(format: Format) -> None:
     """Refuse to put bytes on a terminal that no one can read."""
     if format in BINARY and sys.stdout.isatty():
-        raise _not_for_a_terminal(format)
-
-
-def _not_for_a_terminal(format: Format) -> DataError:
-    file = marked("output", "FILE")
-    return DataError(f"{format} is not for a terminal; pass {file} or use a pipe")
+        file = marked("output", "FILE")
+        raise DataError(f"{format} is not for a terminal; pass {file} or use a pipe")
 
 
 def output_format(table: Table, path: str) -> Format:
@@ -203,8 +198,6 @@ def _quote_cells(texts: pa.Array, delimiter: str, *, alone: bool) -> pa.Array:
 
 def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None:
     """Write a table as JSON lines; unchanged lines are copied."""
-    import json
-
     columns = _with_types(table, numeric)
     keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
     comma, nothing = text_scalar(", "), text_scalar("")
