@@ -296,20 +296,17 @@ def calibrate(
     with scanning(files, wanted, pos_label, both=True) as scan:
         if n_sample is not None:
             y, p, w, _ = _sample(scan, n_sample, random_state)
-            found = in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
-        else:
-            if chosen == "auto":  # on some rows of each class, as in memory
-                reference = reference_sample(scan, MAX_COMPARED_ROWS)
-                refuse_useless(reference, scan.columns.truth.classes)
-                chosen = choose_method(reference, "auto")
-            most = min(MOST_EXACT_ROWS, rows_held(scan.memory, SUM_BYTES))
-            exact = scan.n <= most
-            counts = counted_rows(scan, exact=exact, together=chosen == "isotonic")
-            refuse_useless(counts, scan.columns.truth.classes)
-            warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
-            found = fit_calibrator(counts, chosen)
-        scan.warn_of_skipped()
-    return found
+            return in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
+        if chosen == "auto":  # on some rows of each class, as in memory
+            reference = reference_sample(scan, MAX_COMPARED_ROWS)
+            refuse_useless(reference, scan.columns.truth.classes)
+            chosen = choose_method(reference, "auto")
+        most = min(MOST_EXACT_ROWS, rows_held(scan.memory, SUM_BYTES))
+        exact = scan.n <= most
+        counts = counted_rows(scan, exact=exact, together=chosen == "isotonic")
+        refuse_useless(counts, scan.columns.truth.classes)
+        warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
+        return fit_calibrator(counts, chosen)
 
 
 def _wanted_columns(
@@ -400,7 +397,6 @@ def calibration_check(
                 "a sample of rows has no whole groups: leave group or n_sample out"
             )
         y, p, w, groups = _sample(scan, n_sample or scan.n, random_state)
-        scan.warn_of_skipped()
     return check_rows(
         y,
         p,

@@ -260,7 +260,6 @@ def evaluate_classes(
         pairs = scan.merge_batches(count, merge)
         if sum(pairs.values()) != scan.n:
             raise DataError(f"{scan.n:,} rows were read and others are counted")
-        scan.warn_of_skipped()
     if names is None:
         true, decided = (set(side) for side in zip(*pairs, strict=True))
         refuse_asked(true, decided, columns[1])

@@ -184,31 +184,26 @@ def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
             raise files.DataError(
                 f"{source.path}: column {name!r} holds {kind}, not numbers"
             )
+    ids = ""
+    if wanted.group is not None:
+        kind = schema.field(files.named_column(table, wanted.group)).type
+        if not (ids := _kind_of_ids(kind)):
+            raise files.DataError(
+                f"{source.path}: column {wanted.group!r} holds {kind}; group ids are "
+                "numbers, text, bytes or times"
+            )
     label, decision = names.get("label"), names.get("decision_column")
     return UsedColumns(
         score=names.get("score", ""),
         scores=wanted.scores,
         group=wanted.group,
-        kind="" if wanted.group is None else _kind_of_group(source, wanted.group),
+        kind=ids,
         missing=wanted.missing,
         label=None if label is None else LabelColumn(label),
         decision=None if decision is None else LabelColumn(decision, is_decision=True),
         weight=wanted.weight or "",
         classes=classes,
     )
-
-
-def _kind_of_group(source: InputFile, group: str) -> str:
-    """Return what ids of a column are in buckets."""
-    table = files.Table(source.schema.empty_table(), "parquet", source.path)
-    files.named_column(table, group)
-    kind = source.schema.field(group).type
-    if not (name := _kind_of_ids(kind)):
-        raise files.DataError(
-            f"{source.path}: column {group!r} holds {kind}; group ids are numbers, "
-            "text, bytes or times"
-        )
-    return name
 
 
 # What ids are in buckets, which Arrow types are such ids, and as which they are kept:

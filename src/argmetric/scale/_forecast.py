@@ -72,9 +72,7 @@ def forecast_files(
             def values(batch: FileBatch) -> Floats:
                 return negate_if(batch.values, decision.is_positive(batch))
 
-        found = forecast_scan(scan, metric, coverage, values)
-        scan.warn_of_skipped()
-    return found
+        return forecast_scan(scan, metric, coverage, values)
 
 
 def beside(scan: Scan, name: str) -> Scan:

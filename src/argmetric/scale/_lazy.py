@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -150,19 +150,14 @@ class LazyTable(Verbs):
     decision_column: str | None = None
 
     @cached_property
-    def frame(self) -> nw.LazyFrame[Any]:
+    def _frame(self) -> nw.LazyFrame[Any]:
         """Return the table as narwhals has it, which keeps its schema."""
         frame: nw.LazyFrame[Any] = nw.from_native(self.table).lazy()
         return frame
 
-    def __repr__(self) -> str:
-        named = [
-            f"{one.name}={getattr(self, one.name)!r}"
-            for one in fields(self)[1:]
-            if getattr(self, one.name) is not None
-        ]
+    def _subject(self) -> str:
         engine = type(self.table).__module__.split(".")[0].lstrip("_")
-        return f"<{', '.join([f'LazyTable: {engine}', *named])}>"
+        return f"LazyTable: {engine}"
 
     def decide(
         self,
@@ -216,7 +211,7 @@ class LazyTable(Verbs):
             "logits": logits,
             "reference": resolve_calibrator(reference, logits=logits),
         }
-        table = self.frame
+        table = self._frame
         if output is None:
             output = self.decision_column or "decision"
         check_column(output, "output")
@@ -259,7 +254,7 @@ class LazyTable(Verbs):
 
     def _count_labels(self, pos_label: object, *, by_group: bool) -> SegmentCounts:
         columns = self._columns(by_group, y="label", d="decision_column")
-        rows = Rows(self.frame, columns)
+        rows = Rows(self._frame, columns)
         read = read_together(pos_label, y=rows.labels["y"], labels=rows.labels["d"])
         true, chosen = (labels == 1.0 for labels in read)
         if by_group:
@@ -272,7 +267,7 @@ class LazyTable(Verbs):
         self, metric: Metric, coverage: float, pos_label: object, *, by_group: bool
     ) -> Forecast:
         columns = self._columns(by_group, p="score", d="decision_column")
-        rows = Rows(self.frame, columns)
+        rows = Rows(self._frame, columns)
         chosen = read_together(pos_label, labels=rows.labels["d"])[0] == 1.0
         frame = rows.mark(d=chosen)
         if rows.n <= MOST_CONVOLVED:
@@ -298,7 +293,7 @@ class LazyTable(Verbs):
     @contextlib.contextmanager
     def _labelled_scores(self, pos_label: object) -> Iterator[LabelledScores]:
         columns = self._columns(False, p="score", y="label")
-        rows = Rows(self.frame, columns, "finite")
+        rows = Rows(self._frame, columns, "finite")
         labels = binary_labels(rows.labels["y"], pos_label, both=True)
         rows.frame = rows.mark(y=labels.positive)
         whole = np.array([[rows.low, rows.high, rows.n, 0.0]])
@@ -309,7 +304,7 @@ class LazyTable(Verbs):
         """Return the columns with some roles, by names of our own, and the groups."""
         if by_group:
             roles["g"] = "group"
-        names = self.frame.collect_schema().names()
+        names = self._frame.collect_schema().names()
         found = {
             name: column_of(names, getattr(self, role), USUAL.get(role, ()), role)
             for name, role in roles.items()

@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -81,14 +81,8 @@ class OpenedFiles(Verbs):
     n_jobs: int | None
     reading: dict[str, Any] = field(default_factory=dict)  # options of `read_blocks`
 
-    def __repr__(self) -> str:
-        number = f"{len(self.paths):,} file{'s' * (len(self.paths) != 1)}"
-        named = [
-            f"{one.name}={getattr(self, one.name)!r}"
-            for one in fields(OpenedFiles)[1:7]
-            if getattr(self, one.name) is not None
-        ]
-        return f"<Files: {', '.join([number, *named])}>"
+    def _subject(self) -> str:
+        return f"Files: {len(self.paths):,} file{'s' * (len(self.paths) != 1)}"
 
 
 @dataclass(frozen=True)
@@ -162,8 +156,8 @@ class Scan:
 
         def of_part(batches: Iterator[FileBatch]) -> Part:
             whole: list[Part] = []
-            while some := list(itertools.islice(batches, BATCHES_MERGED)):
-                whole = [merge([*whole, *map(work, some)])]
+            while some := [*map(work, itertools.islice(batches, BATCHES_MERGED))]:
+                whole = [merge([*whole, *some])]
             return whole[0] if whole else merge([])
 
         parts = self.each(of_part)
@@ -191,11 +185,6 @@ class Scan:
         columns = zip(*itertools.chain.from_iterable(parts), strict=True)
         return [np.concatenate(one) for one in columns]
 
-    def warn_of_skipped(self) -> None:
-        """Warn of files that were left out, where a result has no place for them."""
-        for why in self.skipped:
-            warnings.warn(f"left out: {why}", UserWarning, stacklevel=4)
-
 
 @contextlib.contextmanager
 def scanning(
@@ -208,6 +197,7 @@ def scanning(
 ) -> Iterator[Scan]:
     """Yield a scan with its positive labels, whose folder is removed at the end.
 
+    Warn then of files that were left out: the results have no place for them.
     `both` refuses labels of one class; without `two_classes` labels are not read.
     """
     with contextlib.ExitStack() as stack:
@@ -219,6 +209,8 @@ def scanning(
             stack.callback(remove_folder, work)
         scan = start_scan(files, wanted, work)
         yield with_labels(scan, pos_label, both=both) if two_classes else scan
+        for why in scan.skipped:
+            warnings.warn(f"left out: {why}", UserWarning, stacklevel=5)
 
 
 def start_scan(files: OpenedFiles, wanted: WantedColumns, work: str) -> Scan:

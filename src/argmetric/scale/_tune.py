@@ -31,7 +31,6 @@ def labelled_scores(files: OpenedFiles, pos_label: object) -> Iterator[LabelledS
         whole = np.array([[-np.inf, np.inf, scan.n, 0.0]])
         labels = scan.columns.truth.classes
         yield LabelledScores(whole, partial(_count, scan), few, labels)
-        scan.warn_of_skipped()
 
 
 def _count(

@@ -321,13 +321,13 @@ def _clash(tables: list[Table]) -> str:
     """Return a message on a column that has different types in two files."""
     first, *others = tables
     for table, name in itertools.product(others, first.names):
-        columns = [one.columns.select([name]) for one in (first, table)]
+        known, kind = (one.columns.schema.field(name).type for one in (first, table))
+        pair = pa.schema([(name, known)]), pa.schema([(name, kind)])
         try:
-            pa.concat_tables(columns, promote_options="permissive")
+            pa.unify_schemas(pair, promote_options="permissive")
         except pa.ArrowException:
-            types = [one.schema.field(0).type for one in columns]
             return (
-                f"{table.source}: column {name!r} holds {types[1]}, but that of "
-                f"{first.source} {types[0]}"
+                f"{table.source}: column {name!r} holds {kind}, but that of "
+                f"{first.source} {known}"
             )
     return f"the columns of {first.source} and {others[-1].source} differ"

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
 from argmetric._ground.whole_files import DataError as DataError
@@ -162,7 +163,9 @@ class Source:
         if self.codec:
             import pyarrow as pa
 
-            packed = pa.PythonFile(_PackedBytes(self, self.head), "r")
+            self._packed = self.head
+            file = SimpleNamespace(read=self._take, closed=False)  # as pyarrow reads it
+            packed = pa.PythonFile(file, "r")
             self._unpacking = pa.CompressedInputStream(packed, self.codec)
             self.head = self._pushed = self._peek(self._unpack)
 
@@ -221,6 +224,13 @@ class Source:
             self.interrupted = True  # the end may be the doing of the same signal
         return data
 
+    def _take(self, most: int = PIECE) -> bytes:
+        """Return up to `most` packed bytes, at first those of the head."""
+        data, self._packed = self._packed[:most], self._packed[most:]
+        data = data or self._raw(most)
+        self._taken += len(data)
+        return data
+
     def _unpack(self, most: int) -> bytes:
         """Return up to `most` unpacked bytes; refuse damaged and exploding files."""
         import pyarrow as pa
@@ -245,21 +255,6 @@ class Source:
 
     def _ready(self, seconds: float) -> bool:
         return bool(select.select([self._descriptor], [], [], seconds)[0])
-
-
-class _PackedBytes:
-    """Packed bytes of a source, as a file that pyarrow can read."""
-
-    closed = False
-
-    def __init__(self, source: Source, head: bytes) -> None:
-        self._source, self._head = source, head
-
-    def read(self, most: int = PIECE) -> bytes:
-        data, self._head = self._head[:most], self._head[most:]
-        data = data or self._source._raw(most)
-        self._source._taken += len(data)
-        return data
 
 
 def _open_file(path: str) -> Any:
