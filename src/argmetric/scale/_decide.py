@@ -15,6 +15,7 @@ from argmetric._ground.arguments import as_flags, check_choice, shown
 from argmetric._ground.limits import check_limits
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Booleans, Floats, Path, ReferenceLike
+from argmetric._verbs.decide import refuse_never_defined
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._columns import FileBatch, ScoreKind, WantedColumns, negate_if
@@ -150,6 +151,8 @@ def _decide_best(
     n_positives = _append(writer, added, decision.is_positive, [0, 1])
     if n_positives != decision.fields["n_positives"]:
         raise DataError("other positives were written than were decided")
+    if decision.likely:
+        refuse_never_defined(decision.fields["expected"], question.metric)
     return ScaledDecision(
         **_about(writer, scan),
         **decision.fields,

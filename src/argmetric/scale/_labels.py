@@ -55,6 +55,7 @@ class RowDecision:
     question: Question
     fields: dict[str, Any]  # of the result: numbers, threshold, notes and plan
     labels: RowLabels | None
+    likely: bool  # whether some row may be positive
 
     def is_positive(self, batch: FileBatch) -> Booleans:
         """Return which rows of a batch are positive."""
@@ -92,12 +93,12 @@ def decide_all(scan: Scan, question: Question) -> RowDecision:
         {name: math.fsum(result[name] for result in results) for name in SUMS},
         question.metric,
         grouped=grouped,
-        likely=any(result["likely"] for result in results),
     )
     cut: dict[str, Any] = {"threshold": None, "notes": ()}
     cut = cut if grouped else results[0]
     fields |= {"threshold": cut["threshold"], "notes": tuple(cut["notes"])}
-    return RowDecision(question, fields | {"plan": plan}, labels)
+    likely = any(result["likely"] for result in results)
+    return RowDecision(question, fields | {"plan": plan}, labels, likely)
 
 
 def _decide_groups(

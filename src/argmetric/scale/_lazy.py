@@ -29,6 +29,7 @@ from argmetric._verbs.decide import (
     decide_by,
     decide_items,
     error_note,
+    refuse_never_defined,
     whole_tie_note,
 )
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
@@ -323,10 +324,13 @@ def _decide_groups(
     found = rows.numbers(sums.select(*(nw.col(name).sum() for name in SUMS)))
     total = {name: float(found[name][0]) for name in SUMS}
     rows.check_rows(total["n"], rows.n)
+    fields = decision_on_all(total, metric, grouped=True)
+    if rows.high > 0.0:
+        refuse_never_defined(fields["expected"], metric)
     work = GroupWork(*columns, metric, options, about["output"])
     scale = "logit" if options["logits"] else "p"
     return {
-        **decision_on_all(total, metric, grouped=True, likely=rows.high > 0.0),
+        **fields,
         "threshold": None,
         "plan": f"by group, {rows.passes} passes",
         "scale": scale if options["reference"] is None else f"calibrated {scale}",

@@ -11,12 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._verbs.decide import (
-    Decision,
-    NeverDefinedError,
-    decide_by,
-    refuse_never_defined,
-)
+from argmetric._verbs.decide import Decision, NeverDefinedError, decide_by
 from argmetric.metrics import Metric
 
 SUMS = ("n", "groups", "positives", "sum", "defined", "error", "half", "n_half")
@@ -43,21 +38,15 @@ def sums_of(decision: Decision) -> dict[str, float]:
 
 
 def decision_on_all(
-    total: Mapping[str, float], metric: Metric, *, grouped: bool, likely: bool
+    total: Mapping[str, float], metric: Metric, *, grouped: bool
 ) -> dict[str, Any]:
-    """Return the fields of a result that the sums over all parts give.
-
-    With `likely`, where some row may be positive, a metric without a value is refused.
-    """
+    """Return the fields of a result that the sums over all parts give."""
     n_groups, defined = int(total["groups"]), total["defined"]
-    expected = total["sum"] / defined if defined else math.nan
-    if likely:
-        refuse_never_defined(expected, metric)
     undefined = grouped and math.isnan(metric.zero_division)
     return {
         "n_groups": n_groups if grouped else None,
         "n_positives": int(total["positives"]),
-        "expected": expected,
+        "expected": total["sum"] / defined if defined else math.nan,
         "error": total["error"] / n_groups,
         "expected_half": None if undefined else total["half"] / n_groups,
         "n_half": int(total["n_half"]),
