@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,57 +44,46 @@ def keys_of(scores: Floats) -> Hashes:
     return np.where(negative, ~bits, bits | _TOP)
 
 
-@dataclass(frozen=True)
-class ScoreSums:
-    """Sums over the rows of one class, by the number of their bin or score."""
+class ScoreSums(NamedTuple):
+    """Sums over rows, by the number of their bin or score."""
 
-    number: Hashes  # ascending
-    rows: Integers
-    weight: Floats
-    square: Floats  # of the weights
-    said: Floats  # scores by weight
-    odds: Floats  # log-odds by weight; infinite ones count as 0
+    number: Hashes  # ascending and distinct, once they are merged
     low: Floats  # the lowest and the highest of their scores
     high: Floats
+    sums: Floats  # (quantities, numbers)
 
     @classmethod
-    def of(cls, number: Hashes, scores: Floats, odds: Floats, w: Floats) -> ScoreSums:
-        """Return the sums of rows, given their numbers, scores and weights w."""
-        finite = np.where(np.isfinite(odds), odds, 0.0)
-        said = np.where(np.isfinite(scores), scores, 0.0)
-        ones = np.ones(w.size, dtype=np.int64)
-        return cls(
-            number, ones, w, w * w, w * said, w * finite, scores, scores
-        ).sum_by_number()
-
-    def sum_by_number(self) -> ScoreSums:
-        """Return sums in which every number appears once."""
-        number, place = np.unique(self.number, return_inverse=True)
-        size = number.size
-
-        def total(values: Floats | Integers) -> Floats:
-            return np.bincount(place, values, size).astype(np.float64, copy=False)
-
-        low, high = np.full(size, np.inf), np.full(size, -np.inf)
-        np.minimum.at(low, place, self.low)
-        np.maximum.at(high, place, self.high)
-        rows = total(self.rows).astype(np.int64)  # exact up to 2^53
-        weight, square = total(self.weight), total(self.square)
-        said, odds = total(self.said), total(self.odds)
-        return ScoreSums(number, rows, weight, square, said, odds, low, high)
+    def merge(cls, parts: Sequence[ScoreSums]) -> ScoreSums:
+        """Return sums over the rows of all parts, added up in their order."""
+        numbers, lows, highs, sums = (
+            np.concatenate(one, axis=-1) for one in zip(*parts, strict=True)
+        )
+        number, place = np.unique(numbers, return_inverse=True)
+        low, high = np.full(number.size, np.inf), np.full(number.size, -np.inf)
+        np.minimum.at(low, place, lows)
+        np.maximum.at(high, place, highs)
+        totals = [np.bincount(place, one, number.size) for one in sums]
+        return cls(number, low, high, np.stack(totals))
 
     def means(self, *, logits: bool) -> tuple[Floats, Floats]:
         """Return mean scores and mean log-odds of each bin; exact for equal scores."""
+        _, weight, _, said, odds = self.sums
         alone, low = self.low == self.high, self.low
-        odds = np.where(alone, low if logits else logit(low), self.odds / self.weight)
-        said = np.where(alone, low, self.said / self.weight)
+        odds = np.where(alone, low if logits else logit(low), odds / weight)
+        said = np.where(alone, low, said / weight)
         return (odds if logits else said), odds
 
-    @classmethod
-    def merge(cls, parts: list[ScoreSums]) -> ScoreSums:
-        """Return sums over the rows of all parts, added up in their order."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns)).sum_by_number()
+
+def class_sums(number: Hashes, scores: Floats, odds: Floats, w: Floats) -> ScoreSums:
+    """Return sums of rows, given their numbers, scores and weights w.
+
+    They are the number of rows, and Σw, Σw², Σw·score and Σw·log-odds, where infinite
+    ones count as 0.
+    """
+    finite = np.where(np.isfinite(odds), odds, 0.0)
+    said = np.where(np.isfinite(scores), scores, 0.0)
+    sums = np.stack([np.ones(w.size), w, w * w, w * said, w * finite])
+    return ScoreSums.merge([ScoreSums(number, scores, scores, sums)])
 
 
 def bins_of(odds: Floats) -> Hashes:
@@ -121,23 +110,23 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Refere
     else:
         parts = [list(one.means(logits=logits)) for one in classes]
     scores, odds = map(np.concatenate, zip(*parts, strict=True))
-    whole = {
-        name: np.concatenate([getattr(one, name) for one in classes])
-        for name in ("rows", "weight", "square", "low", "high")
-    }
     y = np.repeat([False, True], [one.number.size for one in classes])
     order = np.argsort(odds, kind="stable")
+    _, low, high, sums = (
+        np.concatenate(one, axis=-1)[..., order] for one in zip(*classes, strict=True)
+    )
+    rows, weight, squares, _, _ = sums
     return Reference(
         scores[order],
         y[order],
-        whole["weight"][order],
+        weight,
         logits,
         True,
         odds[order],
-        rows=whole["rows"][order],
-        squares=whole["square"][order],
-        low=whole["low"][order],
-        high=whole["high"][order],
+        rows=rows.astype(np.int64),  # exact up to 2^53
+        squares=squares,
+        low=low,
+        high=high,
     )
 
 
@@ -156,13 +145,12 @@ def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> Referenc
         number = keys_of(scores) if exact else bins_of(odds)
         there = weight > 0.0
         classes = there & ~batch.positive, there & batch.positive
-        return [ScoreSums.of(number[i], scores[i], odds[i], weight[i]) for i in classes]
+        return [class_sums(number[i], scores[i], odds[i], weight[i]) for i in classes]
 
     def merge(parts: list[list[ScoreSums]]) -> list[ScoreSums]:
         nothing = np.zeros(0)
-        empty = ScoreSums.of(keys_of(nothing), nothing, nothing, nothing)
-        pairs = zip(*(parts or [[empty, empty]]), strict=True)
-        return [ScoreSums.merge(list(one)) for one in pairs]
+        empty = class_sums(keys_of(nothing), nothing, nothing, nothing)
+        return [ScoreSums.merge(one) for one in zip(*parts, [empty] * 2, strict=True)]
 
     sums = counted(
         scan.merge_batches(of_batch, merge), logits=logits, together=together
@@ -173,12 +161,6 @@ def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> Referenc
 
 
 # -- rows that are drawn whatever their label ----------------------------------------
-
-
-def _labelled_values(batch: FileBatch) -> list[Any]:
-    """Return scores, labels, weights and, if there are any, groups of a batch."""
-    groups = [] if batch.columns.group is None else [batch.plain_groups]
-    return [batch.values, batch.positive, batch.weight, *groups]
 
 
 def _random_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
@@ -200,9 +182,14 @@ def _sample(scan: Scan, size: int, random_state: int | None) -> tuple[Any, ...]:
     chosen = None
     if size < scan.n:
         chosen = _random_rows(scan.n, size, np.random.default_rng(random_state))
-    scores, y, weight, *ids = scan.rows(chosen, _labelled_values)
-    groups = ids[0] if ids else None
-    return y, scores, weight if scan.columns.weight else None, groups
+    columns = scan.columns
+
+    def values(batch: FileBatch) -> list[Any]:
+        groups = [] if columns.group is None else [batch.plain_groups]
+        return [batch.values, batch.positive, batch.weight, *groups]
+
+    scores, y, weight, *ids = scan.rows(chosen, values)
+    return y, scores, weight if columns.weight else None, ids[0] if ids else None
 
 
 # -- some rows of each class, equal for any division into files ----------------------
@@ -309,20 +296,17 @@ def calibrate(
     with scanning(files, wanted, pos_label, both=True) as scan:
         if n_sample is not None:
             y, p, w, _ = _sample(scan, n_sample, random_state)
-            found = in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
-        else:
-            if chosen == "auto":  # on some rows of each class, as in memory
-                reference = reference_sample(scan, MAX_COMPARED_ROWS)
-                refuse_useless(reference, scan.columns.truth.classes)
-                chosen = choose_method(reference, "auto")
-            most = min(MOST_EXACT_ROWS, rows_held(scan.memory, SUM_BYTES))
-            exact = scan.n <= most
-            counts = counted_rows(scan, exact=exact, together=chosen == "isotonic")
-            refuse_useless(counts, scan.columns.truth.classes)
-            warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
-            found = fit_calibrator(counts, chosen)
-        scan.warn_of_skipped()
-    return found
+            return in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
+        if chosen == "auto":  # on some rows of each class, as in memory
+            reference = reference_sample(scan, MAX_COMPARED_ROWS)
+            refuse_useless(reference, scan.columns.truth.classes)
+            chosen = choose_method(reference, "auto")
+        most = min(MOST_EXACT_ROWS, rows_held(scan.memory, SUM_BYTES))
+        exact = scan.n <= most
+        counts = counted_rows(scan, exact=exact, together=chosen == "isotonic")
+        refuse_useless(counts, scan.columns.truth.classes)
+        warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
+        return fit_calibrator(counts, chosen)
 
 
 def _wanted_columns(
@@ -413,7 +397,6 @@ def calibration_check(
                 "a sample of rows has no whole groups: leave group or n_sample out"
             )
         y, p, w, groups = _sample(scan, n_sample or scan.n, random_state)
-        scan.warn_of_skipped()
     return check_rows(
         y,
         p,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from argmetric._ground.arguments import as_flags, check_seed, shown
-from argmetric._ground.label_words import clip_label, list_labels, no_label
+from argmetric._ground.label_words import clip_label, list_labels
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.saving import plain
 from argmetric._ground.types import ClassNames, Floats, Integers, Path, ReferenceLike
@@ -29,17 +28,17 @@ from argmetric.classes import (
     sorted_classes,
 )
 from argmetric.metrics import ClassAverage, MetricLike, get_class_metric
-from argmetric.scale._columns import LEAST_ROWS, WantedColumns, plain_labels
+from argmetric.scale._columns import LEAST_ROWS, FileBatch, WantedColumns, label_codes
 from argmetric.scale._decide import name_of
 from argmetric.scale._output import Writer, writing
 from argmetric.scale._result import ScaledClassDecision
 from argmetric.scale._scan import OpenedFiles, Scan, scanning
-from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale.files import DataError
 
 SAMPLE_ROWS = 200_000  # that are decided together to find a rule
 CELL_BYTES = 64  # of a probability, while its row is read, mapped and decided
 MOST_CLASSES = 10_000  # of columns of labels
+Pairs = Counter[tuple[Any, Any]]  # rows by true label and decision
 
 
 def decide_classes(
@@ -153,7 +152,7 @@ def decide_classes(
                 "columns": [columns, list(map(repr, names)), added],
             }
         )
-        counts, tables = _label_files(writer, scan, rule, added)
+        counts, tables = _label_files(writer, rule, added)
         if counts.sum() != scan.n:
             raise DataError(f"{scan.n:,} rows were read and {counts.sum():,} labelled")
         expected, most_probable = map(float, of_metric.score(tables))
@@ -183,40 +182,26 @@ def _sample(scan: Scan, random_state: int) -> tuple[int, Floats]:
     return size, p
 
 
-def _label_files(
-    writer: Writer, scan: Scan, rule: MultiClassRule, column: str
-) -> tuple[Integers, Floats]:
+def _label_files(writer: Writer, rule: MultiClassRule, column: str) -> list[Any]:
     """Write the output, and return the rows of each class and expected confusions.
 
     The confusions (2, classes, classes) are those of the labels and of the most
     probable classes.
     """
     names, count = pa.array(rule.classes), len(rule.classes)
-    parts = [
-        (np.zeros(count, np.int64), np.zeros((2, count, count))) for _ in scan.sources
-    ]
 
-    def labeller(i: int) -> Callable[[Any, int], Any]:
-        """Return a function that labels the batches of file i."""
-        source, (counts, tables) = scan.sources[i], parts[i]
+    def label(batch: FileBatch) -> tuple[pa.Array, list[Any]]:
+        p = given = batch.values
+        if rule.calibrator is not None:
+            apply = getattr(rule.calibrator, "apply", rule.calibrator)
+            place = f"{batch.source.path}: calibrated p"
+            p = check_class_probabilities(apply(p), place, first=batch.first + 1)
+        codes = rule.predicts(given)
+        tables = [expected_table(p, one) for one in (codes, p.argmax(axis=1))]
+        counts = np.bincount(codes, minlength=count)
+        return names.take(pa.array(codes)), [counts, np.stack(tables)]
 
-        def label(record: pa.RecordBatch, first: int) -> pa.Array:
-            """Return the class of each row of a batch; add to counts of the file."""
-            p = given = scan.columns.values(record, source, first)
-            if rule.calibrator is not None:
-                apply = getattr(rule.calibrator, "apply", rule.calibrator)
-                place = f"{source.path}: calibrated p"
-                p = check_class_probabilities(apply(p), place, first=first + 1)
-            codes = rule.predicts(given)
-            counts[:] += np.bincount(codes, minlength=count)
-            tables[:] += [expected_table(p, one) for one in (codes, p.argmax(axis=1))]
-            return names.take(pa.array(codes))
-
-        return label
-
-    writer.append(column, names.type, labeller, CELL_BYTES * count)
-    counts, tables = zip(*parts, strict=True)
-    return np.sum(counts, axis=0), np.sum(tables, axis=0)
+    return writer.append(column, names.type, label, CELL_BYTES * count)
 
 
 def evaluate_classes(
@@ -264,13 +249,17 @@ def evaluate_classes(
         {"decision_column": files.decision_column, "label": files.label}
     )
     with scanning(files, wanted, two_classes=False) as scan:
-        columns = tuple(one.column for one in scan.columns.of_labels)
-        work = partial(_pairs, columns=columns, classes=names)
-        parts = [scan.sources[part.start : part.stop] for part in scan.parts]
-        pairs = sum(scan.map(work, parts), Counter())
+        columns = [one.column for one in scan.columns.of_labels]
+
+        def count(batch: FileBatch) -> Pairs:
+            return _pairs(batch, columns, names)
+
+        def merge(parts: list[Pairs]) -> Pairs:
+            return sum(parts, Counter())
+
+        pairs = scan.merge_batches(count, merge)
         if sum(pairs.values()) != scan.n:
             raise DataError(f"{scan.n:,} rows were read and others are counted")
-        scan.warn_of_skipped()
     if names is None:
         true, decided = (set(side) for side in zip(*pairs, strict=True))
         refuse_asked(true, decided, columns[1])
@@ -286,54 +275,32 @@ def evaluate_classes(
 
 
 def _pairs(
-    sources: Sequence[InputFile],
-    columns: tuple[str, ...],
-    classes: tuple[Any, ...] | None,
-) -> Counter[tuple[Any, Any]]:
-    """Return the number of rows of each pair of labels in some files."""
-    pairs: Counter[tuple[Any, Any]] = Counter()
-    for source in sources:
-        first = 0
-        for batch in batches_of(source, list(columns)):
-            coded = [
-                _label_codes(batch, one, source, first, classes) for one in columns
-            ]
-            (of_truth, truth), (of_decision, decision) = coded
-            counts = np.bincount(truth * len(of_decision) + decision)
-            for place in np.flatnonzero(counts).tolist():
-                i, j = divmod(place, len(of_decision))
-                pairs[of_truth[i], of_decision[j]] += int(counts[place])
-            first += batch.num_rows
+    batch: FileBatch, columns: Sequence[str], classes: tuple[Any, ...] | None
+) -> Pairs:
+    """Return the number of rows of a batch with each pair of labels."""
+    pairs: Pairs = Counter()
+    coded = [_label_codes(batch, one, classes) for one in columns]
+    (of_truth, truth), (of_decision, decision) = coded
+    counts = np.bincount(truth * len(of_decision) + decision)
+    for place in np.flatnonzero(counts).tolist():
+        i, j = divmod(place, len(of_decision))
+        pairs[of_truth[i], of_decision[j]] += int(counts[place])
     return pairs
 
 
 def _label_codes(
-    batch: pa.RecordBatch,
-    column: str,
-    source: InputFile,
-    first: int,
-    classes: tuple[Any, ...] | None,
+    batch: FileBatch, column: str, classes: tuple[Any, ...] | None
 ) -> tuple[list[Any], Integers]:
-    """Return the distinct labels of a batch, and the index of the label of each row."""
-    labels = batch.column(column)
-    if hasattr(labels, "dictionary_decode"):  # one may have names that no row has
-        labels = labels.dictionary_decode()
-    gaps = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    if gaps.any():
-        why = no_label(column, f"row {first + int(np.argmax(gaps)) + 1}")
-        raise DataError(f"{source.path}: {why}")
-    coded = labels.dictionary_encode()
-    names = [plain_label(one) for one in plain_labels(coded.dictionary).tolist()]
-    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    """Return the labels of a batch as `label_codes` does, if they are among classes."""
+    names, codes = label_codes(batch, column)
+    place = f"{batch.source.path}: column {column!r} has"
     if len(names) > MOST_CLASSES:
-        raise DataError(
-            f"{source.path}: column {column!r} has more than {MOST_CLASSES:,} classes"
-        )
+        raise DataError(f"{place} more than {MOST_CLASSES:,} classes")
     odd = [name for name in names if name not in (classes or names)]
     if odd:
-        row = first + int(np.argmax(codes == names.index(odd[0]))) + 1
+        row = batch.first + int(np.argmax(codes == names.index(odd[0]))) + 1
         raise DataError(
-            f"{source.path}: column {column!r} has the label {shown(odd[0])} at row "
-            f"{row}, which is not among the classes ({list_labels(classes or ())})"
+            f"{place} the label {shown(odd[0])} at row {row}, which is not among the "
+            f"classes ({list_labels(classes or ())})"
         )
     return names, codes

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from argmetric._ground.labels import Labels
-from argmetric._ground.types import AnyArray, Booleans, Floats
+from argmetric._ground.label_words import no_label
+from argmetric._ground.labels import Labels, label_array, plain_label
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
 from argmetric.classes import check_class_probabilities
 from argmetric.scale import files
 from argmetric.scale._sources import InputFile, batches_of
@@ -111,39 +112,25 @@ class UsedColumns:
         names = [self.score, *labels, self.weight, *self.classes, self.group]
         return [name for name in names if name]
 
-    def values(self, record: pa.RecordBatch, source: InputFile, first: int) -> Floats:
-        """Return the checked values of every row that a run needs.
 
-        That is probabilities of classes, of shape (rows, columns); or the score, with a
-        minus where there is a decision and it is positive; or, without a score,
-        2·decision + label.
-        """
-        table = table_of(record, source, first)
-        if self.classes:
-            P = np.empty((record.num_rows, len(self.classes)))
-            for j, name in enumerate(self.classes):
-                P[:, j] = files.numbers(table, name)
-            place = f"{source.path}: scores"
-            return check_class_probabilities(P, place, first=first + 1)
-        if not self.score:
-            truth, decision = (one.holds(record) for one in self.of_labels)
-            return np.asarray(2.0 * decision + truth, dtype=np.float64)
-        if self.scores == "finite":
-            return files.numbers(table, self.score) + 0.0
-        p = files.probabilities(table, self.score, logits=self.logits)
-        p = p if self.logits else np.clip(p, 0.0, 1.0)
-        return p if self.decision is None else negate_if(p, self.decision.holds(record))
+def label_codes(batch: FileBatch, name: str) -> tuple[list[Any], Integers]:
+    """Return the distinct labels of a batch, and the index of the label of each row."""
+    labels = batch.record.column(name)
+    if pa.types.is_dictionary(labels.type):  # one may have names that no row has
+        labels = labels.dictionary_decode()
+    gaps = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    if gaps.any():
+        why = no_label(name, f"row {batch.first + int(np.argmax(gaps)) + 1}")
+        raise files.DataError(f"{batch.source.path}: {why}")
+    coded = labels.dictionary_encode()
+    names = label_array(plain_labels(coded.dictionary), name).tolist()
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return list(map(plain_label, names)), codes
 
 
 def negate_if(p: Floats, chosen: Booleans) -> Floats:
     """Return probabilities with a minus where a row is predicted positive."""
     return np.where(chosen, -p, p)
-
-
-def table_of(record: pa.RecordBatch, source: InputFile, first: int) -> files.Table:
-    """Return a batch of a file as a table, `first` rows after its beginning."""
-    columns = pa.Table.from_batches([record])
-    return files.Table(columns, "parquet", source.path, first=first)
 
 
 def find_names(table: files.Table, wanted: WantedColumns) -> dict[str, str]:
@@ -197,31 +184,26 @@ def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
             raise files.DataError(
                 f"{source.path}: column {name!r} holds {kind}, not numbers"
             )
+    ids = ""
+    if wanted.group is not None:
+        kind = schema.field(files.named_column(table, wanted.group)).type
+        if not (ids := _kind_of_ids(kind)):
+            raise files.DataError(
+                f"{source.path}: column {wanted.group!r} holds {kind}; group ids are "
+                "numbers, text, bytes or times"
+            )
     label, decision = names.get("label"), names.get("decision_column")
     return UsedColumns(
         score=names.get("score", ""),
         scores=wanted.scores,
         group=wanted.group,
-        kind="" if wanted.group is None else _kind_of_group(source, wanted.group),
+        kind=ids,
         missing=wanted.missing,
         label=None if label is None else LabelColumn(label),
         decision=None if decision is None else LabelColumn(decision, is_decision=True),
         weight=wanted.weight or "",
         classes=classes,
     )
-
-
-def _kind_of_group(source: InputFile, group: str) -> str:
-    """Return what ids of a column are in buckets."""
-    table = files.Table(source.schema.empty_table(), "parquet", source.path)
-    files.named_column(table, group)
-    kind = source.schema.field(group).type
-    if not (name := _kind_of_ids(kind)):
-        raise files.DataError(
-            f"{source.path}: column {group!r} holds {kind}; group ids are numbers, "
-            "text, bytes or times"
-        )
-    return name
 
 
 # What ids are in buckets, which Arrow types are such ids, and as which they are kept:
@@ -255,13 +237,11 @@ def arrow_type(kind: str) -> pa.DataType:
 
 @dataclass(frozen=True)
 class FileBatch:
-    """Rows of a file that are read together."""
+    """Rows of a file that are read together; columns are checked when asked for."""
 
     first: int  # the number of the first row, in the file
     start: int  # and in all files
-    values: Floats  # what `UsedColumns.values` makes of the rows
-    ids: Any  # their groups, an Arrow array; None where there are none
-    record: Any  # what labels and weights are read from when they are asked for
+    record: Any
     columns: UsedColumns
     source: InputFile
 
@@ -269,6 +249,64 @@ class FileBatch:
     def size(self) -> int:
         """Return how many rows there are."""
         return int(self.record.num_rows)
+
+    @property
+    def table(self) -> files.Table:
+        """Return the rows as a table that knows their place."""
+        columns = pa.Table.from_batches([self.record])
+        return files.Table(columns, "parquet", self.source.path, first=self.first)
+
+    @cached_property
+    def values(self) -> Floats:
+        """Return the checked values of every row that a run needs.
+
+        That is probabilities of classes, of shape (rows, columns); or the score, with a
+        minus where there is a decision and it is positive; or, without a score,
+        2·decision + label.
+        """
+        columns, table = self.columns, self.table
+        if columns.classes:
+            P = np.empty((self.size, len(columns.classes)))
+            for j, name in enumerate(columns.classes):
+                P[:, j] = files.numbers(table, name)
+            place = f"{self.source.path}: scores"
+            return check_class_probabilities(P, place, first=self.first + 1)
+        if not columns.score:
+            truth, decision = (one.holds(self.record) for one in columns.of_labels)
+            return np.asarray(2.0 * decision + truth, dtype=np.float64)
+        if columns.scores == "finite":
+            return files.numbers(table, columns.score) + 0.0
+        p = files.probabilities(table, columns.score, logits=columns.logits)
+        p = p if columns.logits else np.clip(p, 0.0, 1.0)
+        if columns.decision is None:
+            return p
+        return negate_if(p, columns.decision.holds(self.record))
+
+    @cached_property
+    def ids(self) -> Any:
+        """Return groups in the type of buckets; nan is missing, and 0 has no sign.
+
+        None where there are no groups.
+        """
+        if self.columns.group is None:
+            return None
+        group, kind = self.columns.group, arrow_type(self.columns.kind)
+        ids = self.record.column(group)
+        if pa.types.is_dictionary(ids.type):
+            ids = ids.dictionary_decode()
+        if pa.types.is_temporal(ids.type):
+            ids = ids.view(pa.int32() if ids.type.bit_width == 32 else pa.int64())
+        if ids.type != kind:
+            ids = ids.cast(kind)
+        if pa.types.is_floating(kind):
+            nothing = pa.scalar(None, kind)
+            ids = pc.if_else(pc.is_nan(ids), nothing, pc.add(ids, 0.0))
+        if ids.null_count and self.columns.missing == "error":
+            own = files.marked("missing_groups", "own")
+            why = f"is missing; {own} makes such rows one group"
+            missing = ids.is_null().to_numpy(zero_copy_only=False)
+            files.refuse_rows(self.table, group, missing, why)
+        return ids
 
     @cached_property
     def positive(self) -> Booleans:
@@ -281,10 +319,9 @@ class FileBatch:
     def weight(self) -> Floats:
         """Return the weight of every row, checked; 1 where there is no such column."""
         name = self.columns.weight
-        if not name:
-            return np.ones(self.size)
-        table = table_of(self.record, self.source, self.first)
-        return files.weights(table, name, some=False)
+        return (
+            files.weights(self.table, name, some=False) if name else np.ones(self.size)
+        )
 
     @property
     def plain_groups(self) -> AnyArray:
@@ -293,35 +330,18 @@ class FileBatch:
 
 
 def read_batches(
-    source: InputFile, columns: UsedColumns, rows: int, start: int
+    source: InputFile,
+    columns: UsedColumns,
+    rows: int,
+    start: int = 0,
+    *,
+    whole: bool = False,
 ) -> Iterator[FileBatch]:
-    """Yield all rows of a file, in their order; `start` rows are in files before it."""
+    """Yield all rows of a file, in their order; `start` rows are in files before it.
+
+    They have the columns that are used, or all columns of the `whole` file.
+    """
     first = 0
-    for record in batches_of(source, columns.names(), rows):
-        values = columns.values(record, source, first)
-        ids = None if columns.group is None else _ids_of(record, columns, source, first)
-        yield FileBatch(first, start + first, values, ids, record, columns, source)
+    for record in batches_of(source, None if whole else columns.names(), rows):
+        yield FileBatch(first, start + first, record, columns, source)
         first += record.num_rows
-
-
-def _ids_of(
-    record: pa.RecordBatch, columns: UsedColumns, source: InputFile, first: int
-) -> pa.Array:
-    """Return groups in the type of buckets; nan is missing, and 0 has no sign."""
-    group, kind = str(columns.group), arrow_type(columns.kind)
-    ids = record.column(group)
-    if pa.types.is_dictionary(ids.type):
-        ids = ids.dictionary_decode()
-    if pa.types.is_temporal(ids.type):
-        ids = ids.view(pa.int32() if ids.type.bit_width == 32 else pa.int64())
-    if ids.type != kind:
-        ids = ids.cast(kind)
-    if pa.types.is_floating(kind):
-        nothing = pa.scalar(None, kind)
-        ids = pc.if_else(pc.is_nan(ids), nothing, pc.add(ids, 0.0))
-    if ids.null_count and columns.missing == "error":
-        way_out = f"{files.marked('missing_groups', 'own')} makes such rows one group"
-        missing = ids.is_null().to_numpy(zero_copy_only=False)
-        table = table_of(record, source, first)
-        files.refuse_rows(table, group, missing, f"is missing; {way_out}")
-    return ids

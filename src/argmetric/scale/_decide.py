@@ -147,28 +147,16 @@ def _decide_best(
     writer: Writer, scan: Scan, question: Question, added: str
 ) -> ScaledDecision:
     """Write the best labels of all rows."""
-    decision, metric = decide_all(scan, question), question.metric
-    reads_scores = decision.labels is None
-    n_positives = _append(writer, scan, added, decision.is_positive, reads=reads_scores)
-    if n_positives != decision.total("positives"):
+    decision = decide_all(scan, question)
+    n_positives = _append(writer, added, decision.is_positive, [0, 1])
+    if n_positives != decision.fields["n_positives"]:
         raise DataError("other positives were written than were decided")
-    grouped, first = scan.columns.group is not None, decision.results[0]
-    if any(result["likely"] for result in decision.results):
-        refuse_never_defined(decision.expected, metric)
-    n_groups = int(decision.total("groups"))
-    is_undefined = grouped and math.isnan(metric.zero_division)
+    if decision.likely:
+        refuse_never_defined(decision.fields["expected"], question.metric)
     return ScaledDecision(
         **_about(writer, scan),
-        n_groups=n_groups if grouped else None,
-        n_positives=n_positives,
-        threshold=None if grouped else first["threshold"],
-        expected=decision.expected,
-        error=decision.total("error") / n_groups,
-        expected_half=None if is_undefined else decision.total("half") / n_groups,
-        n_half=int(decision.total("n_half")),
-        metric=metric,
-        plan=decision.plan,
-        notes=() if grouped else tuple(first["notes"]),
+        **decision.fields,
+        metric=question.metric,
         scale="score" if question.reading.calibrator is None else "calibrated score",
     )
 
@@ -177,8 +165,9 @@ def _decide_by_rule(
     writer: Writer, scan: Scan, rule: Rule, reading: Reading, added: str
 ) -> ScaledDecision:
     """Write the labels of a rule."""
+    names = [rule.neg_label, rule.pos_label]
     n_positives = _append(
-        writer, scan, added, lambda start, scores: rule.applies(scores), rule=rule
+        writer, added, lambda batch: rule.applies(batch.values), names
     )
 
     def values(batch: FileBatch) -> Floats:
@@ -224,39 +213,23 @@ def _about(writer: Writer, scan: Scan) -> dict[str, Any]:
 
 def _append(
     writer: Writer,
-    scan: Scan,
     column: str,
-    chosen: Callable[[int, Floats], Booleans],
-    *,
-    rule: Rule | None = None,
-    reads: bool = True,
+    chosen: Callable[[FileBatch], Booleans],
+    names: list[Any],
 ) -> int:
     """Write the labels of all rows, and return how many are positive.
 
-    `chosen` gets the number of a row in all files and the scores from there on, whose
-    values do not count without `reads`.
+    `names` are what the negative and the positive label are called.
     """
-    counts = np.zeros(len(scan.sources), dtype=np.int64)
-    names = [0, 1] if rule is None else [rule.neg_label, rule.pos_label]
     labels = pa.array(names)
 
-    def labeller(i: int) -> Callable[[Any, int], Any]:
-        """Return a function that labels the batches of file i."""
-        source, columns = scan.sources[i], scan.columns
+    def label(batch: FileBatch) -> tuple[pa.Array, list[Any]]:
+        positive = chosen(batch)
+        found = labels.take(pa.array(positive.astype(np.int64)))
+        return found, [np.count_nonzero(positive)]
 
-        def label(record: pa.RecordBatch, first: int) -> pa.Array:
-            """Return 0 or 1 for each row of a batch; count the positives."""
-            scores = np.broadcast_to(np.nan, record.num_rows)
-            if reads:
-                scores = columns.values(record, source, first)
-            positive = chosen(scan.starts[i] + first, scores)
-            counts[i] += np.count_nonzero(positive)
-            return labels.take(pa.array(positive.astype(np.int64)))
-
-        return label
-
-    writer.append(column, labels.type, labeller)
-    return int(counts.sum())
+    (n_positives,) = writer.append(column, labels.type, label)
+    return int(n_positives)
 
 
 def name_of(value: object) -> str:

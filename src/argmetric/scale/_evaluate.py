@@ -33,7 +33,6 @@ def count_labels(
             )[None]
         if pairs.sum() != scan.n:
             raise DataError(f"{scan.n:,} rows were read and {pairs.sum():,} counted")
-        scan.warn_of_skipped()
     _, fn, fp, tp = pairs.T.astype(np.float64)
     return SegmentCounts(tp, tp + fp, tp + fn, pairs.sum(axis=1))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,9 @@ from argmetric.scale.files import DataError, marked
 
 # Gives the probabilities of a batch, with a minus where a row is positive
 SignedScores = Callable[[FileBatch], Floats]
+# Of one vector of independent labels: number of positives, expected true labels, and
+# the distributions of the true labels among the positives and among the others
+VectorCounts = tuple[int, float, CountPMF, CountPMF]
 
 
 def forecast_files(
@@ -67,13 +70,9 @@ def forecast_files(
             scan = beside(scan, "forecast")
 
             def values(batch: FileBatch) -> Floats:
-                return negate_if(
-                    batch.values, decision.is_positive(batch.start, batch.values)
-                )
+                return negate_if(batch.values, decision.is_positive(batch))
 
-        found = forecast_scan(scan, metric, coverage, values)
-        scan.warn_of_skipped()
-    return found
+        return forecast_scan(scan, metric, coverage, values)
 
 
 def beside(scan: Scan, name: str) -> Scan:
@@ -95,7 +94,8 @@ def forecast_scan(
     return _forecast_groups(scan, metric, coverage, values)
 
 
-def _build(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
+def forecast_of(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
+    """Return the forecast that a distribution of the score gives; `known` are sizes."""
     refuse_undefined(pmf.values, metric)
     assumptions = conditions(None, 0.0, np.zeros(0) * math.nan, None)
     return build_forecast(pmf, metric, coverage, assumptions=assumptions, **known)
@@ -104,52 +104,28 @@ def _build(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
 # -- one vector -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class VectorCounts:
-    """Distribution of the confusion matrix of one vector of independent labels."""
-
-    n_positives: int
-    expected: float  # number of true labels
-    hits: CountPMF  # how many of the positives have the label
-    misses: CountPMF  # and how many of the others
-
-    @classmethod
-    def of(cls, values: Floats) -> VectorCounts:
-        """Return the counts of probabilities, with a minus where a row is positive."""
-        p, chosen = np.abs(values), np.signbit(values)
-        hits, misses = (count_pmf(x, 1.0 - x) for x in (p[chosen], p[~chosen]))
-        return cls(int(chosen.sum()), float(p.sum()), hits, misses)
-
-    @classmethod
-    def merge(cls, parts: list[VectorCounts]) -> VectorCounts:
-        """Return the counts of all parts together."""
-        parts = parts or [cls.of(np.zeros(0))]
-        return cls(
-            sum(part.n_positives for part in parts),
-            math.fsum(part.expected for part in parts),
-            convolve_pmfs([part.hits for part in parts]),
-            convolve_pmfs([part.misses for part in parts]),
-        )
-
-
 def _forecast_vector(
     scan: Scan, metric: Metric, coverage: float, values: SignedScores
 ) -> Forecast:
     """Return the forecast for rows that are scored as one vector."""
     require_defined(metric, scan.n)
-    counts = scan.merge_batches(
-        lambda batch: VectorCounts.of(values(batch)), VectorCounts.merge
-    )
-    k = counts.n_positives
-    return _build(
-        score_pmf_from_counts(metric, scan.n, k, counts.hits, counts.misses),
-        metric,
-        coverage,
-        n=scan.n,
-        n_positives=k,
-        n_groups=None,
-        expected_positives=counts.expected,
-    )
+
+    def of_batch(batch: FileBatch) -> VectorCounts:
+        signed = values(batch)
+        p, chosen = np.abs(signed), np.signbit(signed)
+        hits, misses = (count_pmf(x, 1.0 - x) for x in (p[chosen], p[~chosen]))
+        return int(chosen.sum()), float(p.sum()), hits, misses
+
+    def merge(parts: list[VectorCounts]) -> VectorCounts:
+        nothing = count_pmf(np.zeros(0), np.zeros(0))
+        k, expected, *pmfs = zip(*(parts or [(0, 0.0, nothing, nothing)]), strict=True)
+        hits, misses = (convolve_pmfs(list(one)) for one in pmfs)
+        return sum(k), math.fsum(expected), hits, misses
+
+    k, expected, hits, misses = scan.merge_batches(of_batch, merge)
+    pmf = score_pmf_from_counts(metric, scan.n, k, hits, misses)
+    sizes: dict[str, Any] = {"n": scan.n, "n_positives": k, "n_groups": None}
+    return forecast_of(pmf, metric, coverage, expected_positives=expected, **sizes)
 
 
 # -- by group ---------------------------------------------------------------------
@@ -187,7 +163,7 @@ def _forecast_groups(
             f"{n_groups:,} groups are too few, or too unequal, for a forecast in "
             f"pieces; raise {marked('memory')}, or take fewer workers"
         )
-    return _build(
+    return forecast_of(
         pmf,
         metric,
         coverage,

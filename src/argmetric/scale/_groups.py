@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -172,18 +171,18 @@ def write_rows(
     chunks: Iterable[Chunk],
     path: str,
     kind: str,
-    code: Callable[[Any], Integers],
     n: int,
+    seed: int = 0,
 ) -> tuple[list[int], int]:
-    """Write rows to a file, sorted within chunks by what `code` makes of their ids.
+    """Write rows to a file, sorted within chunks by the bucket of their ids, of n.
 
-    Return how many rows each of the n codes has, and the number of chunks.
+    Return how many rows each bucket has, and the number of chunks.
     """
     names = [("row", pa.int64()), ("value", pa.float64()), ("id", arrow_type(kind))]
     sizes, n_chunks = np.zeros(n, dtype=np.int64), 0
     with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, pa.schema(names)) as out:
         for rows, values, ids in chunks:
-            codes = code(ids)
+            codes = bucket_of(hash_ids(ids, seed), n)
             order = np.argsort(codes.astype(np.min_scalar_type(n)), kind="stable")
             columns = [rows[order], values[order], ids.take(pa.array(order))]
             batch = pa.record_batch(columns, names=["row", "value", "id"])
@@ -232,15 +231,8 @@ def partition(
         path = os.path.join(folder, f"{part.start:06d}.arrow")
         batches = scan.batches(part, most)
         chunks = (_chunk_of(batch, values(batch)) for batch in batches)
-        kind = scan.columns.kind
-        sizes, n_chunks = write_rows(
-            gather_chunks(chunks, most),
-            path,
-            kind,
-            lambda ids: bucket_of(hash_ids(ids), n),
-            n,
-        )
-        return path, sizes, n_chunks
+        whole = gather_chunks(chunks, most)
+        return path, *write_rows(whole, path, scan.columns.kind, n)
 
     sizes = os.path.join(folder, "sizes")
     if (written := load(sizes, list)) is None:  # by a run that was interrupted
@@ -292,11 +284,4 @@ def _split(bucket: Bucket, scan: Scan, most: int, name: str) -> list[Bucket]:
     os.makedirs(folder, exist_ok=True)
     path, n = os.path.join(folder, name), -(-FULLNESS * bucket.n // most)
     chunks = gather_chunks(bucket.chunks(), chunk_rows(scan.memory // 3))
-    code = partial(bucket_by_other_hash, n=n)
-    sizes, n_chunks = write_rows(chunks, path, scan.columns.kind, code, n)
-    return _buckets([(path, sizes, n_chunks)])
-
-
-def bucket_by_other_hash(ids: pa.Array, n: int) -> Integers:
-    """Return the bucket of every row, of n that those of one hash are split into."""
-    return bucket_of(hash_ids(ids, SEED), n)
+    return _buckets([(path, *write_rows(chunks, path, scan.columns.kind, n, SEED))])

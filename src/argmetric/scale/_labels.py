@@ -12,13 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.limits import Limits
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import Booleans
 from argmetric._ground.validation import Probabilities
-from argmetric._verbs.decide import NeverDefinedError
-from argmetric._verbs.decide import decide as decide_rows
 from argmetric.metrics import Metric
-from argmetric.scale._groups import Bucket, GroupedRows, load, save, whole_groups
+from argmetric.scale._columns import FileBatch
+from argmetric.scale._groups import (
+    Bucket,
+    GroupedRows,
+    as_read,
+    load,
+    save,
+    whole_groups,
+)
 from argmetric.scale._memory import fits
+from argmetric.scale._parts import SUMS, decide_part, decision_on_all, sums_of
 from argmetric.scale._scan import Scan
 from argmetric.scale._vector import Reading, decide_vector
 from argmetric.scale.files import DataError
@@ -46,30 +53,19 @@ class RowDecision:
     """Decision about all rows: a label for each, or one cut."""
 
     question: Question
-    results: list[BucketResult]
-    plan: str
+    fields: dict[str, Any]  # of the result: numbers, threshold, notes and plan
     labels: RowLabels | None
-    threshold: Any = None  # of probabilities, where there are no labels
+    likely: bool  # whether some row may be positive
 
-    def is_positive(self, start: int, scores: Floats) -> Booleans:
-        """Return which rows are positive, from row `start` of all files on."""
+    def is_positive(self, batch: FileBatch) -> Booleans:
+        """Return which rows of a batch are positive."""
         if self.labels is None:
-            p = self.question.reading.probabilities(scores)
-            return np.asarray(p >= self.threshold)
-        labels = self.labels[start : start + scores.size]
-        if (left := int((labels == 0).sum())) or labels.size != scores.size:
-            raise DataError(f"{left:,} of {scores.size:,} rows have no decision")
+            p = self.question.reading.probabilities(batch.values)
+            return np.asarray(p >= self.fields["threshold"])
+        labels = self.labels[batch.start : batch.start + batch.size]
+        if (left := int((labels == 0).sum())) or labels.size != batch.size:
+            raise DataError(f"{left:,} of {batch.size:,} rows have no decision")
         return np.asarray(labels == 2)
-
-    def total(self, name: str) -> float:
-        """Return the sum of what the buckets have found."""
-        return math.fsum(result[name] for result in self.results)
-
-    @property
-    def expected(self) -> float:
-        """Return the expected metric, or its mean over groups where it is defined."""
-        n_defined = self.total("n_defined")
-        return self.total("expected") / n_defined if n_defined else math.nan
 
 
 def decide_all(scan: Scan, question: Question) -> RowDecision:
@@ -77,24 +73,38 @@ def decide_all(scan: Scan, question: Question) -> RowDecision:
 
     What was found in buckets is kept in the folder of the scan, for a run that goes on.
     """
-    if scan.columns.group is not None:
-        return _decide_groups(scan, question)
-    if fits(scan.n, scan.division[1]):
-        rows = Bucket(scan.n, scan=scan, values=lambda batch: batch.values).read()
-        labels, result = _decide_rows(rows, question)
-        return RowDecision(question, [result], "one vector, 1 bucket", labels + 1)
-
-    result, row_labels, n_passes = decide_vector(
-        scan, question.reading, question.metric, question.limits
+    grouped, labels = scan.columns.group is not None, None
+    if grouped:
+        results, labels = _decide_groups(scan, question)
+        n = len(results)
+        plan = f"by group, {n:,} bucket{'s' * (n != 1)}"
+    elif fits(scan.n, scan.division[1]):
+        rows = Bucket(scan.n, scan=scan, values=as_read).read()
+        found, result = _decide_rows(rows, question)
+        results, labels, plan = [result], found + 1, "one vector, 1 bucket"
+    else:
+        result, labels, n_passes = decide_vector(
+            scan, question.reading, question.metric, question.limits
+        )
+        if labels is not None:
+            labels += 1
+        results, plan = [result], f"one vector, {n_passes} passes"
+    fields = decision_on_all(
+        {name: math.fsum(result[name] for result in results) for name in SUMS},
+        question.metric,
+        grouped=grouped,
     )
-    plan = f"one vector, {n_passes} passes"
-    if row_labels is not None:
-        row_labels += 1
-    return RowDecision(question, [result], plan, row_labels, result["threshold"])
+    cut: dict[str, Any] = {"threshold": None, "notes": ()}
+    cut = cut if grouped else results[0]
+    fields |= {"threshold": cut["threshold"], "notes": tuple(cut["notes"])}
+    likely = any(result["likely"] for result in results)
+    return RowDecision(question, fields | {"plan": plan}, labels, likely)
 
 
-def _decide_groups(scan: Scan, question: Question) -> RowDecision:
-    """Return the decision about groups, each by itself, in buckets."""
+def _decide_groups(
+    scan: Scan, question: Question
+) -> tuple[list[BucketResult], RowLabels]:
+    """Return the decisions about groups, each by itself, in buckets."""
     buckets = whole_groups(scan)
     labels, done = _row_labels(scan)
 
@@ -106,14 +116,10 @@ def _decide_groups(scan: Scan, question: Question) -> RowDecision:
         rows = bucket.read()
         labels_of_rows, result = _decide_rows(rows, question)
         labels[rows.rows] = labels_of_rows + 1
-        result |= {"n": bucket.n}
         save(path, result)
         return result
 
-    n = len(buckets)
-    results = scan.map(decide_bucket, range(n))
-    plan = f"by group, {n:,} bucket{'s' * (n != 1)}"
-    return RowDecision(question, results, plan, labels)
+    return scan.map(decide_bucket, range(len(buckets))), labels
 
 
 def _row_labels(scan: Scan) -> tuple[RowLabels, str]:
@@ -137,25 +143,11 @@ def _decide_rows(
     groups: dict[str, Any] = {}
     if rows.ids is not None:
         groups = {"groups": rows.groups(), "average": "groups"}
-    logits = question.reading.logits
-    p = Probabilities(rows.values, logits, scale_is_known=True)
+    p = Probabilities(rows.values, question.reading.logits, scale_is_known=True)
     # a bucket may be all 0 and 1, or never defined, where the whole is not
-    try:
-        decision = decide_rows(p, question.metric, **groups, **question.options)
-    except NeverDefinedError as refused:
-        decision = refused.decision
-    expected = decision.group_expected
-    if expected is None:
-        expected = np.array([decision.expected])
-    defined = expected[~np.isnan(expected)]
+    decision = decide_part(p, question.metric, groups | question.options)
     return decision.labels.astype(np.int8), {
-        "groups": expected.size,
-        "positives": decision.n_positives,
-        "expected": math.fsum(defined),
-        "n_defined": defined.size,
-        "error": decision.error * expected.size,
-        "half": decision.cut_half.expected * expected.size,
-        "n_half": decision.cut_half.n_positives,
+        **sums_of(decision),
         "likely": bool(rows.values.max(initial=0.0) > 0.0),
         "threshold": decision.threshold,
         "notes": [] if groups else list(decision.notes),

@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -14,7 +15,6 @@ import numpy as np
 from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._expected import is_long
 from argmetric._forecast.distributions import score_pmf_from_counts
-from argmetric._forecast.forecast import build_forecast, conditions, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import as_flags, check_column
@@ -34,7 +34,8 @@ from argmetric._verbs.decide import (
 )
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale import _lazy_items
-from argmetric.scale._lazy_groups import SUMS, GroupWork, decide_groups
+from argmetric.scale._forecast import forecast_of
+from argmetric.scale._lazy_groups import GroupWork, decide_groups
 from argmetric.scale._lazy_items import (
     BINS,
     LazyItems,
@@ -43,6 +44,7 @@ from argmetric.scale._lazy_items import (
     column_of,
     moments_in_bins,
 )
+from argmetric.scale._parts import SUMS, decision_on_all
 from argmetric.scale._result import ScaledDecision
 from argmetric.scale._verbs import LabelledScores, Verbs
 from argmetric.scale.files import DECISION_NAMES, LABEL_NAMES, SCORE_NAMES
@@ -148,14 +150,15 @@ class LazyTable(Verbs):
     group: str | None = None
     decision_column: str | None = None
 
-    def __repr__(self) -> str:
-        named = [
-            f"{name}={value!r}"
-            for name, value in list(vars(self).items())[1:]
-            if value is not None
-        ]
+    @cached_property
+    def _frame(self) -> nw.LazyFrame[Any]:
+        """Return the table as narwhals has it, which keeps its schema."""
+        frame: nw.LazyFrame[Any] = nw.from_native(self.table).lazy()
+        return frame
+
+    def _subject(self) -> str:
         engine = type(self.table).__module__.split(".")[0].lstrip("_")
-        return f"<{', '.join([f'LazyTable: {engine}', *named])}>"
+        return f"LazyTable: {engine}"
 
     def decide(
         self,
@@ -209,7 +212,7 @@ class LazyTable(Verbs):
             "logits": logits,
             "reference": resolve_calibrator(reference, logits=logits),
         }
-        table = nw.from_native(self.table).lazy()
+        table = self._frame
         if output is None:
             output = self.decision_column or "decision"
         check_column(output, "output")
@@ -252,7 +255,7 @@ class LazyTable(Verbs):
 
     def _count_labels(self, pos_label: object, *, by_group: bool) -> SegmentCounts:
         columns = self._columns(by_group, y="label", d="decision_column")
-        rows = Rows(nw.from_native(self.table).lazy(), columns)
+        rows = Rows(self._frame, columns)
         read = read_together(pos_label, y=rows.labels["y"], labels=rows.labels["d"])
         true, chosen = (labels == 1.0 for labels in read)
         if by_group:
@@ -265,7 +268,7 @@ class LazyTable(Verbs):
         self, metric: Metric, coverage: float, pos_label: object, *, by_group: bool
     ) -> Forecast:
         columns = self._columns(by_group, p="score", d="decision_column")
-        rows = Rows(nw.from_native(self.table).lazy(), columns)
+        rows = Rows(self._frame, columns)
         chosen = read_together(pos_label, labels=rows.labels["d"])[0] == 1.0
         frame = rows.mark(d=chosen)
         if rows.n <= MOST_CONVOLVED:
@@ -284,16 +287,14 @@ class LazyTable(Verbs):
         )
         k = int(rows.counts[chosen].sum())
         pmf = score_pmf_from_counts(metric, rows.n, k, hits, misses)
-        refuse_undefined(pmf.values, metric)
-        known: dict[str, Any] = {"n": rows.n, "n_positives": k, "n_groups": None}
-        known["expected_positives"] = math.fsum(found["x"]) / BINS
-        known["assumptions"] = conditions(None, 0.0, np.zeros(0) * math.nan, None)
-        return build_forecast(pmf, metric, coverage, **known)
+        sizes: dict[str, Any] = {"n": rows.n, "n_positives": k, "n_groups": None}
+        expected = math.fsum(found["x"]) / BINS
+        return forecast_of(pmf, metric, coverage, expected_positives=expected, **sizes)
 
     @contextlib.contextmanager
     def _labelled_scores(self, pos_label: object) -> Iterator[LabelledScores]:
         columns = self._columns(False, p="score", y="label")
-        rows = Rows(nw.from_native(self.table).lazy(), columns, "finite")
+        rows = Rows(self._frame, columns, "finite")
         labels = binary_labels(rows.labels["y"], pos_label, both=True)
         rows.frame = rows.mark(y=labels.positive)
         whole = np.array([[rows.low, rows.high, rows.n, 0.0]])
@@ -304,7 +305,7 @@ class LazyTable(Verbs):
         """Return the columns with some roles, by names of our own, and the groups."""
         if by_group:
             roles["g"] = "group"
-        names = nw.from_native(self.table).lazy().collect_schema().names()
+        names = self._frame.collect_schema().names()
         found = {
             name: column_of(names, getattr(self, role), USUAL.get(role, ()), role)
             for name, role in roles.items()
@@ -323,21 +324,14 @@ def _decide_groups(
     found = rows.numbers(sums.select(*(nw.col(name).sum() for name in SUMS)))
     total = {name: float(found[name][0]) for name in SUMS}
     rows.check_rows(total["n"], rows.n)
-    n_groups, defined = int(total["groups"]), total["defined"]
-    expected = total["sum"] / defined if defined else math.nan
+    fields = decision_on_all(total, metric, grouped=True)
     if rows.high > 0.0:
-        refuse_never_defined(expected, metric)
+        refuse_never_defined(fields["expected"], metric)
     work = GroupWork(*columns, metric, options, about["output"])
     scale = "logit" if options["logits"] else "p"
-    undefined = math.isnan(metric.zero_division)
     return {
-        "n_groups": n_groups,
-        "n_positives": int(total["positives"]),
+        **fields,
         "threshold": None,
-        "expected": expected,
-        "error": total["error"] / n_groups,
-        "expected_half": None if undefined else total["half"] / n_groups,
-        "n_half": int(total["n_half"]),
         "plan": f"by group, {rows.passes} passes",
         "scale": scale if options["reference"] is None else f"calibrated {scale}",
         "table": decide_groups(table, work).to_native(),

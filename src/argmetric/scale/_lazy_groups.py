@@ -6,7 +6,6 @@ labels to the user's table, and sums over groups to two of its columns.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from argmetric._ground.lazy import load_module
-from argmetric._verbs.decide import Decision, NeverDefinedError, decide_by
+from argmetric._verbs.decide import Decision
 from argmetric.metrics import Metric
+from argmetric.scale._parts import SUMS, decide_part, sums_of
 
 BATCH_ROWS = 1 << 17  # that DuckDB hands out at a time
-SUMS = ("n", "groups", "positives", "sum", "defined", "error", "half", "n_half")
 
 
 @dataclass(frozen=True)
@@ -49,22 +48,14 @@ class GroupWork:
             return [labels.astype(np.int8)]
         sums = np.zeros((len(SUMS), len(table)))
         if len(table):
-            found = self.decide(table)
-            n, values, half = found.n_groups or 0, found.group_expected, found.cut_half
-            assert values is not None
-            values = values[~np.isnan(values)]
-            first = found.n, n, found.n_positives, math.fsum(values), values.size
-            sums[:, 0] = *first, found.error * n, half.expected * n, half.n_positives
+            sums[:, 0] = list(sums_of(self.decide(table)).values())
         return list(sums)
 
     def decide(self, table: pa.Table) -> Decision:
         """Return the decision on whole groups of a table; none need be defined."""
         p = table[self.score].cast("float64").to_numpy()
         how = {"groups": table[self.group], "average": "groups", **self.options}
-        try:
-            return decide_by(p, self.metric, **how)
-        except NeverDefinedError as error:
-            return error.decision  # other parts of the table may have a value
+        return decide_part(p, self.metric, how)
 
     def add_columns(self, table: pa.Table) -> pa.Table:
         """Return an Arrow table with the new columns."""

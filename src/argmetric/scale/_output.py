@@ -11,22 +11,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from argmetric import __version__
 from argmetric._ground.arguments import check_path
 from argmetric._ground.whole_files import held_alone, remove_folder, removed_at_exit
-from argmetric.scale._columns import WantedColumns
+from argmetric.scale._columns import FileBatch, WantedColumns, read_batches
 from argmetric.scale._groups import load, save
 from argmetric.scale._scan import OpenedFiles, Scan, start_scan
-from argmetric.scale._sources import InputFile, batches_of
+from argmetric.scale._sources import InputFile
 from argmetric.scale.files import DataError, marked
 
 MARK = b"argmetric"  # in the metadata of the column that a run has added
 OLD_MARK = "_argmetric.json"  # in a folder that an earlier version has written
 MOST_ROWS = 1 << 20  # of a row group
 LEAST_ROWS = 1 << 10  # of a batch
+Labelled = tuple[Any, list[Any]]  # labels of a batch, and what it adds to sums
 
 
 class UnfinishedError(DataError):
@@ -207,47 +209,52 @@ class Writer:
         self,
         column: str,
         kind: pa.DataType,
-        labeller: Callable[[int], Callable[[Any, int], Any]],
+        label: Callable[[FileBatch], Labelled],
         more_bytes: int = 0,
-    ) -> None:
+    ) -> list[Any]:
         """Write all files with a column of an Arrow type at their end.
 
-        `labeller` gets the number of a file, and returns what makes the column of a
-        record batch that begins at a row of this file, for which it takes `more_bytes`
-        a row.
+        `label` makes it for a batch, for which it takes `more_bytes` a row. Return the
+        sums over all batches of what it adds to them.
         """
         field = pa.field(column, kind, metadata={MARK: b"decided"})
 
-        def write(i: int) -> None:
+        def write(i: int) -> list[Any]:
             """Write file i with its column of labels, in batches that fit memory."""
-            source = self.scan.sources[i]
+            scan, source = self.scan, self.scan.sources[i]
             target = os.path.join(self.folders.fresh, source.name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            memory = self.scan.memory // self.scan.n_workers
+            memory = scan.memory // scan.n_workers
             rows = memory // (16 * source.row_bytes + more_bytes)
             rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
-            _write_file(source, target, field, labeller(i), rows)
+            batches = read_batches(
+                source, scan.columns, rows, scan.starts[i], whole=True
+            )
+            return _write_file(source, target, field, label, batches)
 
-        self.scan.map(write, range(len(self.scan.sources)))
+        sums = self.scan.map(write, range(len(self.scan.sources)))
+        return [np.sum(one, axis=0) for one in zip(*filter(None, sums), strict=True)]
 
 
 def _write_file(
     source: InputFile,
     target: str,
     field: pa.Field,
-    label: Callable[[Any, int], Any],
-    rows: int,
-) -> None:
-    """Write one file; a run that goes on writes it again."""
+    label: Callable[[FileBatch], Labelled],
+    batches: Iterator[FileBatch],
+) -> list[Any]:
+    """Write one file, and return sums; a run that goes on writes it again."""
     schema = source.schema.append(field)
     how: dict[str, Any] = {}
     if source.packing is not None:  # Arrow files become what Parquet files are
         compression, helped = source.packing
         how = {"compression": compression, "use_dictionary": [*helped, field.name]}
-    n_written = 0
+    sums: list[Any] = []
     with pq.ParquetWriter(target, schema, **how) as writer:
-        for batch in batches_of(source, None, rows):
-            columns = [*batch.columns, label(batch, n_written)]
+        for batch in batches:
+            labels, more = label(batch)
+            sums = [a + b for a, b in zip(sums, more, strict=True)] if sums else more
+            columns = [*batch.record.columns, labels]
             table = pa.Table.from_arrays(columns, schema=schema)
             writer.write_table(table, row_group_size=MOST_ROWS)
-            n_written += batch.num_rows
+    return sums

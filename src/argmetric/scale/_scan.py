@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -20,32 +20,26 @@ from argmetric._ground.label_words import (
     EVERY_ROW,
     LabelText,
     is_spelled_missing,
-    no_label,
 )
-from argmetric._ground.labels import (
-    classes_of,
-    distinct,
-    label_array,
-    missing_labels,
-    plain_label,
-)
+from argmetric._ground.labels import classes_of, distinct, label_array
 from argmetric._ground.types import Integers
 from argmetric._ground.whole_files import remove_folder, removed_at_exit
 from argmetric.scale._columns import (
     FileBatch,
     LabelColumn,
     MissingGroups,
+    ScoreKind,
     UsedColumns,
     WantedColumns,
     find_columns,
-    plain_labels,
+    find_names,
+    label_codes,
     read_batches,
 )
 from argmetric.scale._memory import bucket_count, bucket_rows
 from argmetric.scale._sources import (
     InputFile,
     OnError,
-    batches_of,
     find_files,
     inspect_file,
     is_text,
@@ -55,8 +49,6 @@ from argmetric.scale._verbs import Verbs
 from argmetric.scale.files import (
     DataError,
     Table,
-    default_columns,
-    find_column,
     read_blocks,
     read_values,
 )
@@ -89,14 +81,8 @@ class OpenedFiles(Verbs):
     n_jobs: int | None
     reading: dict[str, Any] = field(default_factory=dict)  # options of `read_blocks`
 
-    def __repr__(self) -> str:
-        number = f"{len(self.paths):,} file{'s' * (len(self.paths) != 1)}"
-        named = [
-            f"{one.name}={getattr(self, one.name)!r}"
-            for one in fields(OpenedFiles)[1:7]
-            if getattr(self, one.name) is not None
-        ]
-        return f"<Files: {', '.join([number, *named])}>"
+    def _subject(self) -> str:
+        return f"Files: {len(self.paths):,} file{'s' * (len(self.paths) != 1)}"
 
 
 @dataclass(frozen=True)
@@ -170,8 +156,8 @@ class Scan:
 
         def of_part(batches: Iterator[FileBatch]) -> Part:
             whole: list[Part] = []
-            while some := list(itertools.islice(batches, BATCHES_MERGED)):
-                whole = [merge([*whole, *map(work, some)])]
+            while some := [*map(work, itertools.islice(batches, BATCHES_MERGED))]:
+                whole = [merge([*whole, *some])]
             return whole[0] if whole else merge([])
 
         parts = self.each(of_part)
@@ -199,11 +185,6 @@ class Scan:
         columns = zip(*itertools.chain.from_iterable(parts), strict=True)
         return [np.concatenate(one) for one in columns]
 
-    def warn_of_skipped(self) -> None:
-        """Warn of files that were left out, where a result has no place for them."""
-        for why in self.skipped:
-            warnings.warn(f"left out: {why}", UserWarning, stacklevel=4)
-
 
 @contextlib.contextmanager
 def scanning(
@@ -216,6 +197,7 @@ def scanning(
 ) -> Iterator[Scan]:
     """Yield a scan with its positive labels, whose folder is removed at the end.
 
+    Warn then of files that were left out: the results have no place for them.
     `both` refuses labels of one class; without `two_classes` labels are not read.
     """
     with contextlib.ExitStack() as stack:
@@ -227,6 +209,8 @@ def scanning(
             stack.callback(remove_folder, work)
         scan = start_scan(files, wanted, work)
         yield with_labels(scan, pos_label, both=both) if two_classes else scan
+        for why in scan.skipped:
+            warnings.warn(f"left out: {why}", UserWarning, stacklevel=5)
 
 
 def start_scan(files: OpenedFiles, wanted: WantedColumns, work: str) -> Scan:
@@ -241,8 +225,8 @@ def start_scan(files: OpenedFiles, wanted: WantedColumns, work: str) -> Scan:
             else:
                 _refuse_unlike(source, sources[0], wanted, columns)
             if files.on_error == "skip":  # rows that are wrong are met here
-                for _ in read_batches(source, columns, columns.batch_rows, 0):
-                    pass
+                for batch in read_batches(source, columns, columns.batch_rows):
+                    _ = batch.values, batch.ids
             sources.append(source)
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
@@ -316,34 +300,20 @@ def _refuse_unlike(
 
 
 def _labels_of(
-    sources: Sequence[InputFile], names: tuple[str, ...]
+    batches: Iterator[FileBatch], names: tuple[str, ...]
 ) -> dict[str, list[Any]]:
-    """Return the distinct labels of columns of some files, as they appear."""
+    """Return the distinct labels of columns of some rows, as they appear."""
     labels: dict[str, list[Any]] = {name: [] for name in names}
-    for source in sources:
-        first = 0
-        for record in batches_of(source, list(names)):
-            for name, seen in labels.items():
-                where = f"{source.path}: "
-                more = _labels_in(record.column(name), name, first, where)
-                seen += [one for one in more if one not in seen]
-                if len(seen) > MOST_LABELS:
-                    raise DataError(
-                        f"{where}column {name!r} has more than {MOST_LABELS} distinct "
-                        "labels: two are needed"
-                    )
-            first += record.num_rows
+    for batch in batches:
+        for name, seen in labels.items():
+            more, _ = label_codes(batch, name)
+            seen += [one for one in dict.fromkeys(more) if one not in seen]
+            if len(seen) > MOST_LABELS:
+                raise DataError(
+                    f"{batch.source.path}: column {name!r} has more than {MOST_LABELS} "
+                    "distinct labels: two are needed"
+                )
     return labels
-
-
-def _labels_in(column: Any, name: str, first: int, where: str) -> list[Any]:
-    """Return the distinct labels of a batch that begins at a row of a file."""
-    values = label_array(plain_labels(column.unique()), name)
-    if missing_labels(values).any():
-        gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-        row = first + int(np.argmax(gaps)) + 1
-        raise DataError(f"{where}{no_label(name, f'row {row}')}")
-    return list(dict.fromkeys(map(plain_label, values.tolist())))
 
 
 def with_labels(scan: Scan, pos_label: object, *, both: bool) -> Scan:
@@ -358,10 +328,11 @@ def with_labels(scan: Scan, pos_label: object, *, both: bool) -> Scan:
     names = tuple(one.column for one in columns)
     if not names:
         return scan
-    parts = scan.map(
-        partial(_labels_of, names=names),
-        [scan.sources[part.start : part.stop] for part in scan.parts],
+    of_labels = replace(
+        scan,
+        columns=UsedColumns(label=scan.columns.label, decision=scan.columns.decision),
     )
+    parts = of_labels.each(partial(_labels_of, names=names))
     ordered = {
         name: distinct(label_array([one for part in parts for one in part[name]], name))
         for name in names
@@ -403,37 +374,24 @@ def _spelled_column(
 
 
 def columns_of(
-    files: Any,
-    wanted: dict[Any, tuple[str | None, tuple[str, ...]]],
-    reading: dict[str, Any],
-    optional: str = "",
+    files: Any, names: dict[Any, str | None], reading: dict[str, Any], *, logits: bool
 ) -> dict[str, str]:
-    """Return names of columns in the first file: as given, else one of the defaults.
+    """Return names of columns in the first file: as given, else those usually there.
 
-    `wanted` has both by role, `reading` options of `read_blocks`; the `optional` role
-    may have no column. A file that cannot be read is passed over: the verb says what
-    becomes of it.
+    `names` are by role, of which that of decisions may have no column, and `reading`
+    options of `read_blocks`. A file that cannot be read is passed over: the verb says
+    what becomes of it.
     """
-    items = find_files(files)
-    while True:
-        try:
-            table = _names_in(items[0][0], reading)
+    scores: ScoreKind = "finite" if logits else "probabilities"
+    wanted = WantedColumns(names, scores=scores, may_decide=True)
+    *others, (last, _) = find_files(files)
+    for path, _ in others:
+        with contextlib.suppress(DataError):
+            table = _names_in(path, reading)
             break
-        except DataError:
-            items = items[1:]
-            if not items:
-                raise
-    columns: dict[str, str] = {}
-    for role, (name, defaults) in wanted.items():
-        taken = columns.values()
-        usual = default_columns(table, defaults, taken=taken)
-        if role == optional and not (name or usual):
-            continue
-        what = role.removesuffix("_column")
-        columns[role] = find_column(
-            table, name, defaults, what=what, role=role, taken=taken
-        )
-    return columns
+    else:
+        table = _names_in(last, reading)
+    return find_names(table, wanted)
 
 
 def _names_in(path: str, reading: dict[str, Any]) -> Table:

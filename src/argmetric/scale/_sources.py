@@ -234,13 +234,12 @@ def _some_batches(
     with naming(source.path):
         if stamp(source.path) != (source.size, source.modified):
             raise DataError(f"{source.path} has changed since the run began")
+        if not source.copies:
+            kind = "arrow" if is_arrow(source.path) else "parquet"
+            with open_place(source.path) as place:
+                yield from typed_batches(place, kind, lambda schema: columns, rows=rows)
     for path in source.copies:
         yield from _copied_batches(path, source.schema, columns, rows)
-    if source.copies:
-        return
-    with naming(source.path), open_place(source.path) as place:
-        kind = "arrow" if is_arrow(source.path) else "parquet"
-        yield from typed_batches(place, kind, lambda schema: columns, rows=rows)
 
 
 def _copied_batches(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from argmetric.scale._calibrate import keys_of
+from argmetric.scale._calibrate import ScoreSums, keys_of
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._memory import rows_held
 from argmetric.scale._scan import OpenedFiles, Scan, scanning
@@ -32,7 +31,6 @@ def labelled_scores(files: OpenedFiles, pos_label: object) -> Iterator[LabelledS
         whole = np.array([[-np.inf, np.inf, scan.n, 0.0]])
         labels = scan.columns.truth.classes
         yield LabelledScores(whole, partial(_count, scan), few, labels)
-        scan.warn_of_skipped()
 
 
 def _count(
@@ -47,30 +45,25 @@ def _count(
     most = MOST_BINS.bit_length() - 1
     shift = np.uint64(0 if exactly else max(int(end - start).bit_length() - most, 0))
 
-    def of_batch(batch: FileBatch) -> list[Any]:
+    def of_batch(batch: FileBatch) -> ScoreSums:
         """Return bin, score and label of the rows whose keys are in the range."""
         keys = keys_of(batch.values)
         inside = (keys >= start) & (keys <= end)
         scores, positive = batch.values[inside], batch.positive[inside]
-        places = (keys[inside] - start) >> shift
-        return [places, scores, scores, np.ones(scores.size), positive]
+        sums = np.stack([np.ones(scores.size), positive])
+        return ScoreSums((keys[inside] - start) >> shift, scores, scores, sums)
 
-    def merge(parts: list[list[Any]]) -> list[Any]:
+    def merge(parts: list[ScoreSums]) -> ScoreSums:
         """Add up rows and positives of each bin, with its lowest and highest score."""
-        nothing = [np.zeros(0, np.uint64), *[np.zeros(0)] * 4]
-        columns = zip(nothing, *parts, strict=True)
-        places, lows, highs, rows, hits = map(np.concatenate, columns)
-        distinct, at = np.unique(places, return_inverse=True)
-        if distinct.size > max(MOST_BINS, ROWS_SCANNED_WHOLE):
+        nothing = np.zeros(0)
+        empty = ScoreSums(np.zeros(0, np.uint64), nothing, nothing, np.zeros((2, 0)))
+        merged = ScoreSums.merge([empty, *parts])
+        if merged.number.size > max(MOST_BINS, ROWS_SCANNED_WHOLE):
             raise too_many_cuts(n_rows)
-        smallest = np.full(distinct.size, np.inf)
-        largest = -smallest
-        np.minimum.at(smallest, at, lows)
-        np.maximum.at(largest, at, highs)
-        sums = [np.bincount(at, one, distinct.size) for one in (rows, hits)]
-        return [distinct, smallest, largest, *sums]
+        return merged
 
-    bins = np.stack(merge([scan.merge_batches(of_batch, merge)])[1:], axis=1)
+    _, lows, highs, sums = merge([scan.merge_batches(of_batch, merge)])
+    bins = np.stack([lows, highs, *sums], axis=1)
     if (counted := int(bins[:, 2].sum())) != n_rows:
         raise DataError(f"{n_rows:,.0f} rows were read and {counted:,} are counted")
     return bins

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +24,7 @@ from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_scores
 from argmetric._verbs.decide import cut_between, decide_items, error_note, tie_note
 from argmetric.metrics import Metric
+from argmetric.scale._parts import SUMS
 from argmetric.scale._scan import Scan
 from argmetric.scale.files import DataError, marked
 
@@ -34,6 +33,7 @@ MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
 MOST_COUNTS = 1 << 23  # numbers of positives that are looked at one by one
 
 Part = TypeVar("Part")
+BinSums = tuple[Integers, int, float]  # sums, values above 0, the smallest value
 
 
 @dataclass(frozen=True)
@@ -71,22 +71,31 @@ class PassItems(Items):
         self._half: PassItems | None = None
         self._possible, self._smallest = 0, np.inf
 
-    def collect(self, work: Callable[[Iterator[Floats]], Part]) -> list[Part]:
-        """Return `work` of the probabilities of each part."""
+    def merge(
+        self, work: Callable[[Floats], Part], merge: Callable[[list[Part]], Part]
+    ) -> Part:
+        """Return `work` of the probabilities of each batch, merged."""
         self.n_passes += 1
         read = self.reading.probabilities
-        return self.scan.each(lambda batches: work(read(x.values) for x in batches))
+        return self.scan.merge_batches(lambda batch: work(read(batch.values)), merge)
 
     def sums(self, low: float, scale: float, bins: int) -> Integers:
         """Return exact sums within bins; see `Items`."""
-        if (low, scale, bins) not in self._sums:
-            parts = self.collect(partial(_sums, low=low, scale=scale, bins=bins))
+
+        def of_batch(p: Floats) -> BinSums:
+            ends = int(np.count_nonzero(p)), float(p.min(initial=np.inf))
+            return sums_in_bins(p, low, scale, bins), *ends
+
+        def merge(parts: list[BinSums]) -> BinSums:
             total = sums_in_bins(np.empty(0), low, scale, bins)
             for sums, _, _ in parts:
                 total += sums
                 carry(total)
-            self._possible = sum(possible for _, possible, _ in parts)
-            self._smallest = min(smallest for _, _, smallest in parts)
+            _, possible, smallest = zip(*parts, (total, 0, np.inf), strict=True)
+            return total, sum(possible), min(smallest)
+
+        if (low, scale, bins) not in self._sums:
+            total, self._possible, self._smallest = self.merge(of_batch, merge)
             self._sums = {(low, scale, bins): total}
         return self._sums[low, scale, bins]
 
@@ -98,18 +107,18 @@ class PassItems(Items):
 
     def counted(self, low: float, high: float, count: int) -> RankedItems:
         """Return the distinct values of a range, and how often each is there."""
-        counts = partial(_counts, low=low, high=high)
-        return RankedItems.of(*_merge_counts(self.collect(counts)))
+        return RankedItems.of(
+            *self.merge(
+                lambda p: np.unique(p[(p >= low) & (p < high)], return_counts=True),
+                _merge_counts,
+            )
+        )
 
     def largest_below(self, edge: float) -> float:
         """Return the largest value below an edge."""
-        return max(
-            self.collect(
-                lambda batches: max(
-                    (p[p < edge].max(initial=-np.inf) for p in batches),
-                    default=-np.inf,
-                )
-            )
+        return self.merge(
+            lambda p: float(p[p < edge].max(initial=-np.inf)),
+            lambda parts: float(max(parts, default=-np.inf)),
         )
 
     def smallest(self) -> float:
@@ -159,7 +168,10 @@ def decide_vector(
             # in memory the higher score before the calibrator goes first
             instead = "a calibrator without steps"
             raise _too_many(items, "the calibrator makes ties", instead)
-        above, tied = np.sum(items.collect(partial(_ties, at=tie)), axis=0).tolist()
+        above, tied = items.merge(
+            lambda p: np.array([np.sum(p > tie), np.sum(p == tie)]),
+            lambda parts: np.sum(parts, axis=0),
+        ).tolist()
         notes.append(tie_note(tied, tie, "the first in order"))
         labels, left = np.zeros(scan.n, np.int8), choice.best - above
         for batch in scan.batches():
@@ -169,13 +181,11 @@ def decide_vector(
             first = np.flatnonzero(p == tie)[:left]
             part[first] = 1
             left -= first.size
-    said = {
-        **{"groups": 1, "positives": choice.best, "likely": True},
-        **{"expected": choice.expected, "n_defined": 1, "error": choice.error},
-        **{"half": choice.at_half, "n_half": choice.n_half, "threshold": threshold},
-        "notes": [*notes, *error_note(choice.error)],
-    }
-    return said, labels, items.passes_done
+    sums = scan.n, 1, choice.best, choice.expected, 1, choice.error
+    said = dict(zip(SUMS, (*sums, choice.at_half, choice.n_half), strict=True))
+    notes += error_note(choice.error)
+    cut = {"likely": True, "threshold": threshold, "notes": notes}
+    return {**said, **cut}, labels, items.passes_done
 
 
 def _too_many(items: Items, why: str, instead: str) -> DataError:
@@ -187,63 +197,24 @@ def _too_many(items: Items, why: str, instead: str) -> DataError:
 
 def _ends(scan: Scan) -> list[float]:
     """Return the log-odds of the smallest and the largest score in the files."""
-    parts = scan.each(
-        lambda batches: [(x.values.min(), x.values.max()) for x in batches if x.size]
+    low, high = scan.merge_batches(
+        lambda batch: (
+            batch.values.min(initial=np.inf),
+            batch.values.max(initial=-np.inf),
+        ),
+        lambda parts: (min(low for low, _ in parts), max(high for _, high in parts)),
     )
-    low, high = zip(*itertools.chain.from_iterable(parts), strict=True)
-    return list(logit(np.array([min(low), max(high)])))
-
-
-# -- one pass: what a part adds, in any order of its rows ------------------------------
-
-
-def _sums(
-    batches: Iterator[Floats], low: float, scale: float, bins: int
-) -> tuple[Integers, int, float]:
-    """Return sums within bins, the number of values above 0, and the smallest."""
-    sums = sums_in_bins(np.empty(0), low, scale, bins)
-    possible, smallest = 0, np.inf
-    for p in batches:
-        sums += sums_in_bins(p, low, scale, bins)
-        carry(sums)
-        possible += int(np.count_nonzero(p))
-        smallest = min(smallest, p.min(initial=np.inf))
-    return sums, possible, float(smallest)
-
-
-def _counts(
-    batches: Iterator[Floats], low: float, high: float
-) -> tuple[Floats, Integers]:
-    """Return the distinct values with low ≤ p < high, and their numbers."""
-    parts, size = [np.unique(np.empty(0), return_counts=True)], 0
-    for p in batches:
-        parts.append(np.unique(p[(p >= low) & (p < high)], return_counts=True))
-        size += parts[-1][0].size
-        if size > MOST_DISTINCT:
-            parts = [_merge_counts(parts)]
-            size = parts[0][0].size
-        if size > MOST_DISTINCT:
-            raise DataError(
-                f"more than {MOST_DISTINCT:,} distinct scores are as good a cut as "
-                "the best one: round them, or decide in memory"
-            )
-    return _merge_counts(parts)
-
-
-def _ties(batches: Iterator[Floats], at: float) -> tuple[int, int]:
-    """Return the number of values above `at`, and the number equal to it."""
-    above = tied = 0
-    for p in batches:
-        above += int(np.count_nonzero(p > at))
-        tied += int(np.count_nonzero(p == at))
-    return above, tied
+    return list(logit(np.array([low, high])))
 
 
 def _merge_counts(parts: list[tuple[Floats, Integers]]) -> tuple[Floats, Integers]:
     """Return distinct values of all parts in ascending order, and their numbers."""
-    values, place = np.unique(
-        np.concatenate([values for values, _ in parts]), return_inverse=True
-    )
-    counts = np.zeros(values.size, dtype=np.int64)
-    np.add.at(counts, place, np.concatenate([counts for _, counts in parts]))
-    return values, counts
+    whole = [np.unique(np.empty(0), return_counts=True), *parts]
+    given, counts = map(np.concatenate, zip(*whole, strict=True))
+    values, place = np.unique(given, return_inverse=True)
+    if values.size > MOST_DISTINCT:
+        raise DataError(
+            f"more than {MOST_DISTINCT:,} distinct scores are as good a cut as the "
+            "best one: round them, or decide in memory"
+        )
+    return values, np.bincount(place, counts, values.size).astype(np.int64)

@@ -26,6 +26,7 @@ from argmetric._verbs.tune import (
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale.files import DataError
 
+COLUMNS = "score", "label", "group", "weight", "decision_column", "scores"
 MOST_ROUNDS = 20  # in which labelled scores are divided
 
 LabelBins = Floats  # (bins, 4): smallest and largest score, rows, positives; ascending
@@ -46,6 +47,14 @@ class Verbs(Shown):
     """Verbs that are the same for files and for lazy tables."""
 
     group: str | None
+
+    def _subject(self) -> str:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        named = {name: getattr(self, name, None) for name in COLUMNS}
+        found = [f"{name}={x!r}" for name, x in named.items() if x is not None]
+        return f"<{', '.join([self._subject(), *found])}>"
 
     def _count_labels(self, pos_label: object, *, by_group: bool) -> SegmentCounts:
         """Return the counts of labels and decisions in all rows or by group."""

@@ -129,9 +129,8 @@ def columns(
     """Return the columns of files that options name, or the usual ones."""
     from argmetric.scale import columns_of
 
-    more = {"score": files.LOGIT_NAMES} if logits else {}
-    wanted = {k: (getattr(o, k), io.DEFAULTS[k] + more.get(k, ())) for k in names}
-    return columns_of(source, wanted, _reading(o), "decision_column")
+    named = {name: getattr(o, name) for name in names}
+    return columns_of(source, named, _reading(o), logits=logits)
 
 
 def _reading(o: Arguments) -> dict[str, Any]:

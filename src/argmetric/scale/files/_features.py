@@ -15,7 +15,7 @@ from argmetric._ground.label_words import TRUTHS
 from argmetric.scale.files._table import Table, mask_to_numpy, text_scalar, to_numpy
 from argmetric.scale.files._values import (
     NUMBER,
-    _encode,
+    encode,
     is_numeric,
     number_cells,
     number_problem,
@@ -71,7 +71,7 @@ def categories(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[str
 
     Texts have no space around them; truth values are true and false.
     """
-    coded = _encode(table, name)
+    coded = encode(table, name)
     known = [_text(value) for value in coded.values]
     texts = sorted({text for text in known if text is not None})
     place = {text: i for i, text in enumerate(texts)}

@@ -182,7 +182,6 @@ def parse(
     threads: bool = False,
     empty_rows: bool = False,
     on_ragged: Callable[[Any], str] | None = None,
-    **how: Any,
 ) -> pa.Table:
     """Return columns f0, f1, … of rows without a header: those that have a type."""
     import pyarrow.csv as pc
@@ -208,7 +207,6 @@ def parse(
             null_values=[],  # every column has a copy of these words: 7 kB
             true_values=[],
             false_values=[],
-            **how,
         ),
     )
 

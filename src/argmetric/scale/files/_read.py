@@ -30,6 +30,7 @@ from argmetric.scale.files._parse import (
     columns_and_aside,
     delimiter_in,
     header,
+    json_columns,
     refuse_endless,
     refuse_long_line,
     split_rows,
@@ -246,8 +247,10 @@ def _delimited_tables(
     for data, place in _text(source, how, mark, how.block):
         if not names:
             names, mark, start = header(data, mark, name)
-            nothing = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
-            chosen = _select(Table(nothing, format, name), choose).names
+            cells = [pa.nulls(0, pa.large_string())] * len(names)
+            nothing = pa.Table.from_arrays(cells, names=names)
+            nothing = _select(Table(nothing, format, name), choose).columns
+            chosen = nothing.column_names
             place, data = place.behind(data[:start]), data[start:]
         if data and how.set_aside is not None:
             given = data, names, chosen, mark
@@ -256,8 +259,7 @@ def _delimited_tables(
             columns = text_columns(data, names, chosen, mark, place)
             rows += columns.num_rows
         else:
-            texts = [pa.nulls(0, pa.large_string())] * len(chosen)
-            columns = pa.Table.from_arrays(texts, names=chosen)
+            columns = nothing
         if columns.num_rows and how.set_aside is None:
             last = columns.column(columns.num_columns - 1)[-1].as_py()
             refuse_endless(last, data, f"{name}: row {rows}")
@@ -268,8 +270,6 @@ def _json_tables(
     source: Source, format: Format, how: TextForm, choose: Choose | None
 ) -> Iterator[Table]:
     """Yield tables of a file of JSON lines, block by block."""
-    from argmetric.scale.files._parse import json_columns
-
     size = 0 if choose is None else how.block
     for data, place in _text(source, how, None, size):
         if not place.lines:
@@ -321,13 +321,13 @@ def _clash(tables: list[Table]) -> str:
     """Return a message on a column that has different types in two files."""
     first, *others = tables
     for table, name in itertools.product(others, first.names):
-        columns = [one.columns.select([name]) for one in (first, table)]
+        known, kind = (one.columns.schema.field(name).type for one in (first, table))
+        pair = pa.schema([(name, known)]), pa.schema([(name, kind)])
         try:
-            pa.concat_tables(columns, promote_options="permissive")
+            pa.unify_schemas(pair, promote_options="permissive")
         except pa.ArrowException:
-            types = [one.schema.field(0).type for one in columns]
             return (
-                f"{table.source}: column {name!r} holds {types[1]}, but that of "
-                f"{first.source} {types[0]}"
+                f"{table.source}: column {name!r} holds {kind}, but that of "
+                f"{first.source} {known}"
             )
     return f"the columns of {first.source} and {others[-1].source} differ"

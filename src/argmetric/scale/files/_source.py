@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
 from argmetric._ground.whole_files import DataError as DataError
@@ -136,8 +137,6 @@ class Source:
     then `interrupted` is not that of the stream. The `head` has up to `PIECE` bytes.
     """
 
-    closed = False  # what pyarrow asks of a file
-
     def __init__(self, path: str, stopped: Callable[[], bool] = lambda: False) -> None:
         self.name = "standard input" if path == STANDARD_STREAM else path
         self.path, self._stopped = path, stopped
@@ -164,7 +163,9 @@ class Source:
         if self.codec:
             import pyarrow as pa
 
-            packed = pa.PythonFile(_PackedBytes(self, self.head), "r")
+            self._packed = self.head
+            file = SimpleNamespace(read=self._take, closed=False)  # as pyarrow reads it
+            packed = pa.PythonFile(file, "r")
             self._unpacking = pa.CompressedInputStream(packed, self.codec)
             self.head = self._pushed = self._peek(self._unpack)
 
@@ -203,7 +204,8 @@ class Source:
         """Return all that is left, of a file at its beginning without a copy."""
         if self.regular and not self.codec and not self.offset and self.size:
             self.offset, self._pushed = self.size, b""
-            return self._bytes_at(0, self.size)
+            self._file.seek(0)
+            return bytes(self._file.readall())
         return b"".join(iter(lambda: self.read(1 << 24), b""))
 
     def _raw(self, most: int) -> bytes:
@@ -220,6 +222,13 @@ class Source:
             raise DataError(f"cannot read {self.name}: {error.strerror}") from None
         if not data and self._stopped():
             self.interrupted = True  # the end may be the doing of the same signal
+        return data
+
+    def _take(self, most: int = PIECE) -> bytes:
+        """Return up to `most` packed bytes, at first those of the head."""
+        data, self._packed = self._packed[:most], self._packed[most:]
+        data = data or self._raw(most)
+        self._taken += len(data)
         return data
 
     def _unpack(self, most: int) -> bytes:
@@ -246,29 +255,6 @@ class Source:
 
     def _ready(self, seconds: float) -> bool:
         return bool(select.select([self._descriptor], [], [], seconds)[0])
-
-    def _bytes_at(self, offset: int, count: int) -> bytes:
-        """Return `count` bytes from an offset of the file."""
-        os.lseek(self._descriptor, offset, os.SEEK_SET)
-        data = b""
-        while len(data) < count and (part := os.read(self._descriptor, count)):
-            data += part[: count - len(data)]
-        return data
-
-
-class _PackedBytes:
-    """Packed bytes of a source, as a file that pyarrow can read."""
-
-    closed = False
-
-    def __init__(self, source: Source, head: bytes) -> None:
-        self._source, self._head = source, head
-
-    def read(self, most: int = PIECE) -> bytes:
-        data, self._head = self._head[:most], self._head[most:]
-        data = data or self._source._raw(most)
-        self._source._taken += len(data)
-        return data
 
 
 def _open_file(path: str) -> Any:

@@ -160,15 +160,12 @@ def infer_types(
         is_text = pa.types.is_large_string(column.type)
         if is_text and decimal == ",":
             column = with_decimal_points(column)
-        arrays.append(_inferred_column(column, name in numeric) if is_text else column)
+        if is_text and name in numeric:
+            column = cast(call("utf8_trim_whitespace", column), pa.float64())
+        elif is_text and not pa.types.is_null(kind := inferred_type(column)):
+            column = with_type(column, kind)
+        arrays.append(column)
     return pa.Table.from_arrays(arrays, names=table.column_names)
-
-
-def _inferred_column(column: pa.Array, numeric: bool) -> pa.Array:
-    if numeric:
-        return cast(call("utf8_trim_whitespace", column), pa.float64())
-    kind = inferred_type(column)
-    return column if pa.types.is_null(kind) else with_type(column, kind)
 
 
 def inferred_type(column: pa.Array) -> pa.DataType:

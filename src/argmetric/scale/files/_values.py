@@ -22,6 +22,7 @@ from argmetric._ground.label_words import (
 )
 from argmetric._ground.labels import Classes, classes_of
 from argmetric._ground.validation import check_scores
+from argmetric.scale.files._parse import plain_id
 from argmetric.scale.files._source import DataError, marked
 from argmetric.scale.files._table import (
     Table,
@@ -104,42 +105,46 @@ def weights(table: Table, name: str, *, some: bool = True) -> npt.NDArray[np.flo
 
 def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Return the number of every row's group, by first appearance, and their ids."""
-    coded = _encode(table, name)
+    coded = encode(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     empty = coded.spread(gaps, of_null=True)
     refuse_rows(table, name, empty, "is empty; every row needs a group")
     ids = coded.values
     if table.format == "jsonl":
-        from argmetric.scale.files._parse import plain_id
-
         ids = [plain_id(value) for value in ids]
     return coded.codes, ids
 
 
 @dataclass(frozen=True)
-class _CodedColumn:
+class CodedColumn:
     """Rows as numbers of distinct values; -1 for null."""
 
     codes: npt.NDArray[np.int64]
     values: list[Any]
+
+    @classmethod
+    def of(cls, column: pa.Array) -> CodedColumn:
+        """Return the codes of a column by first appearance."""
+        encoded = flat(call("dictionary_encode", column))
+        codes = to_numpy(cast(encoded.indices, pa.int64()), np.int64)
+        if column.null_count:
+            codes = np.where(mask_to_numpy(call("is_null", column)), -1, codes)
+        return cls(codes, encoded.dictionary.to_pylist())
 
     def spread(self, worth: npt.NDArray[Any], *, of_null: Any) -> npt.NDArray[Any]:
         """Return for each row the entry of `worth` for its value."""
         return np.append(worth, of_null)[self.codes]
 
 
-def _encode(table: Table, name: str) -> _CodedColumn:
+def encode(table: Table, name: str) -> CodedColumn:
+    """Return a column as codes; refuse one whose values are no keys."""
     column = plain_column(table, name)
     try:
-        encoded = flat(call("dictionary_encode", column))
+        return CodedColumn.of(column)
     except pa.ArrowNotImplementedError:
         raise DataError(
             f"{_place(table, name)} holds {column.type}, which cannot be told apart"
         ) from None
-    codes = to_numpy(cast(encoded.indices, pa.int64()), np.int64)
-    if column.null_count:
-        codes = np.where(mask_to_numpy(call("is_null", column)), -1, codes)
-    return _CodedColumn(codes, encoded.dictionary.to_pylist())
 
 
 def plain_column(table: Table, name: str) -> pa.Array:
@@ -162,14 +167,9 @@ def number_cells(table: Table, name: str) -> pa.Array:
 
 def is_numeric(type_: pa.DataType) -> bool:
     """Return whether a type of pyarrow holds numbers or booleans."""
-    from pyarrow import types
-
-    return bool(
-        types.is_integer(type_)
-        or types.is_floating(type_)
-        or types.is_decimal(type_)
-        or types.is_boolean(type_)
-    )
+    kinds = pa.types
+    numbers = kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_boolean
+    return any(is_kind(type_) for is_kind in numbers)
 
 
 def _is_gap(value: object) -> bool:
@@ -249,7 +249,7 @@ def class_names(
     `among` the known ones are refused. Classes that may be `missing` are "", or have
     the number -1.
     """
-    coded = _encode(table, name)
+    coded = encode(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     if not missing:
         refuse_rows(
@@ -274,7 +274,7 @@ def _read(
     both: bool = False,
 ) -> tuple[npt.NDArray[np.float64], Classes]:
     """Return labels as 0, 1 or NaN for each row, and the two classes."""
-    coded = _encode(table, name)
+    coded = encode(table, name)
     gaps = np.array([is_spelled_missing(value) for value in coded.values], dtype=bool)
     if not missing:
         empty = coded.spread(gaps, of_null=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -52,11 +53,10 @@ def typed_batches(
     format: str,
     choose: Callable[[Any], list[str] | None],
     *,
-    start: int = 0,
     rows: int = BATCH_ROWS,
     memory_map: bool = False,
 ) -> Iterator[Any]:
-    """Record batches of a Parquet or Arrow file, from the row `start` on.
+    """Yield record batches of a Parquet or Arrow file.
 
     `place` is what pyarrow opens; `choose` gets the schema and returns the columns,
     None for all.
@@ -66,16 +66,8 @@ def typed_batches(
     memory_map = memory_map and os.name == "posix"  # Windows replaces no mapped file
     if format == "parquet":
         with pq.ParquetFile(place, memory_map=memory_map) as file:
-            chosen, about = choose(file.schema_arrow), file.metadata
-            groups = list(range(about.num_row_groups))
-            while groups and start >= about.row_group(groups[0]).num_rows:
-                start -= about.row_group(groups.pop(0)).num_rows
-            for batch in file.iter_batches(
-                rows, row_groups=groups, columns=chosen, use_threads=False
-            ):
-                passed = min(start, batch.num_rows)
-                start -= passed
-                yield batch.slice(passed)
+            chosen = choose(file.schema_arrow)
+            yield from file.iter_batches(rows, columns=chosen, use_threads=False)
         return
     place = pa.memory_map(place) if memory_map else place
     open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
@@ -110,11 +102,9 @@ def write_table(
         format = output_format(table, path)
     codec = codec_by_name(path)
     if path == STANDARD_STREAM:
-        file = sys.stdout.buffer
-        if format in BINARY and file.isatty():
-            raise _not_for_a_terminal(format)
-        _write(table, file, format, numeric)
-        file.flush()
+        refuse_terminal(format)
+        _write(table, sys.stdout.buffer, format, numeric)
+        sys.stdout.buffer.flush()
         return
     with written_whole(path) as file, _packing(file, codec) as packed:
         _write(table, packed, format, numeric)
@@ -123,12 +113,8 @@ def write_table(
 def refuse_terminal(format: Format) -> None:
     """Refuse to put bytes on a terminal that no one can read."""
     if format in BINARY and sys.stdout.isatty():
-        raise _not_for_a_terminal(format)
-
-
-def _not_for_a_terminal(format: Format) -> DataError:
-    file = marked("output", "FILE")
-    return DataError(f"{format} is not for a terminal; pass {file} or use a pipe")
+        file = marked("output", "FILE")
+        raise DataError(f"{format} is not for a terminal; pass {file} or use a pipe")
 
 
 def output_format(table: Table, path: str) -> Format:
@@ -212,8 +198,6 @@ def _quote_cells(texts: pa.Array, delimiter: str, *, alone: bool) -> pa.Array:
 
 def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None:
     """Write a table as JSON lines; unchanged lines are copied."""
-    import json
-
     columns = _with_types(table, numeric)
     keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
     comma, nothing = text_scalar(", "), text_scalar("")

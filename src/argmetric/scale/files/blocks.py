@@ -36,6 +36,7 @@ from argmetric.scale.files._table import (
 )
 from argmetric.scale.files._values import (
     NUMBER,
+    CodedColumn,
     is_numeric,
     number_cells,
     numbers,
@@ -118,12 +119,8 @@ class StreamClasses:
 
     def read(self, column: pa.Array) -> tuple[Bytes, StreamClasses]:
         """Return labels as 0 and 1, 2 for neither, and the classes with new ones."""
-        classes, coded = self, call("dictionary_encode", flat(column))
-        coded = flat(coded)
-        codes = to_numpy(cast(coded.indices, pa.int64()), np.int64)
-        if coded.null_count:
-            codes = np.where(mask_to_numpy(call("is_null", coded)), -1, codes)
-        texts = [_label_text(value) for value in coded.dictionary.to_pylist()]
+        classes, coded = self, CodedColumn.of(flat(column))
+        codes, texts = coded.codes, [_label_text(value) for value in coded.values]
         if not classes.are_known:
             # In order of the rows: which of two new values comes first must not depend
             # on how the rows are cut into blocks
