@@ -34,7 +34,7 @@ from argmetric.metrics import MetricLike
 from argmetric.train import _fitting, _folds, _mixtures, _oracles
 
 ENOUGH = 1e-5  # of the metric: a search ends when no member promises more
-FAR = 0.02  # of the metric, that a single member is below the mixture to be warned of
+FAR = 0.02  # of the metric: what is so far below another has failed
 
 
 @dataclass
@@ -75,9 +75,24 @@ class Search:
         self.add(plain)
         self.add(plain / np.maximum(true.sum(axis=0), 1e-300)[:, None])
 
+    def add_threshold(self, margin: float) -> None:
+        """Add the best threshold of two classes if it beats all members by a margin."""
+        n_groups, n_classes = self.tables[0].shape[:2]
+        if n_classes > 2 or not isinstance(self.oracle, _oracles.PlugIn):
+            return
+        thresholds, tables = self.oracle.thresholds()
+        alone = self.alone(tables)
+        if alone.max(initial=-np.inf) > self.of_members().max() + margin:
+            best = thresholds[alone.argmax()]
+            gains = np.array([[0.0, -best], [0.0, 1.0 - best]])
+            self.add(np.ones((n_groups, 1, 1)) * gains)
+
     def of_members(self) -> Floats:
         """Return the gain of each member alone, -inf where it misses a limit."""
-        tables = np.stack(self.tables)
+        return self.alone(np.stack(self.tables))
+
+    def alone(self, tables: Floats) -> Floats:
+        """Return the gain of each table, -inf where it misses a limit."""
         kept = (self.limits.of(tables) >= -_mixtures.KEPT).all(axis=1)
         known = np.nan_to_num(self.gain(tables.sum(axis=1)), nan=-np.inf)
         return np.where(kept, known, -np.inf)
@@ -426,6 +441,8 @@ class FrankWolfeClassifier(
             )
         search = Search(gain, limits, oracle, arguments.check_verbose(self.verbose))
         search.start(true)
+        if limits.names or self.randomised:
+            search.add_threshold(0.0)
         weights, promised, max_iter = None, -np.inf, int(self.max_iter)
         if ratio is not None and halved and self.algorithm != "frank-wolfe":
             bisect(search, *ratio, max_iter)
@@ -439,6 +456,8 @@ class FrankWolfeClassifier(
                     priced = limits.price(factor * mixture.prices)
                     search.add(mixture.slopes + priced)
         if weights is None:
+            # a little below, it does as well on new rows: docs/training.rst
+            search.add_threshold(FAR)
             alone = search.of_members()
             if np.isneginf(alone).all():
                 raise ValueError(

@@ -19,6 +19,7 @@ from argmetric._ground.types import AnyArray, Features, Floats, Integers
 from argmetric.train._folds import Problem, Split, take_rows
 
 NO_WEIGHT = 1e-9  # of the largest weight: a row of less is left out
+MOST_CUTS = 2**16  # thresholds that are compared, times groups
 
 
 def best_labels(p: Floats, groups: Integers, gains: Floats) -> Integers:
@@ -73,6 +74,24 @@ class PlugIn:
 
     def table(self, gains: Floats) -> Floats:
         return self.rows.tally(best_labels(self.p, self.rows.groups, gains))
+
+    def thresholds(self) -> tuple[Floats, Floats]:
+        """Return thresholds between probabilities of the second class, and tables.
+
+        Returns
+        -------
+        thresholds : ndarray of shape (n_thresholds,)
+        tables : ndarray of shape (n_thresholds, n_groups, 2, 2)
+        """
+        rows, p = self.rows, self.p[:, 1]
+        order = np.argsort(p)
+        last = np.flatnonzero(np.diff(p[order]))  # row below each threshold
+        last = last[:: 1 + last.size * rows.n_groups // MOST_CUTS]
+        weights = np.zeros((p.size, rows.n_groups, 2))
+        weights[np.arange(p.size), rows.groups, rows.codes] = rows.weights
+        sums = np.cumsum(weights[order], axis=0)
+        middle = (p[order[last]] + p[order[last + 1]]) / 2.0
+        return middle, np.stack([sums[last], sums[-1] - sums[last]], axis=-1)
 
 
 @dataclass(frozen=True)

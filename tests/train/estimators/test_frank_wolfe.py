@@ -84,6 +84,30 @@ def test_ratios_reach_the_best_of_all_classifiers(seed, metric, algorithm):
     assert model.best_score_ == pytest.approx(gain(tables[:, 0]).max(), rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the best single member")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("metric", "limits"),
+    [("mcc", {}), ("f1", {"min_precision": 0.6}), ("gmean", {"min_recall": 0.6})],
+)
+@pytest.mark.parametrize("randomised", [False, True])
+def test_the_search_never_ends_far_below_a_tuned_threshold(
+    seed, metric, limits, randomised
+):
+    """Within limits never below it; here probabilities are to the fourth power."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(80).round(2) ** 4
+    y = (rng.random(80) < p**0.25).astype(int)
+    known = FrozenEstimator(Known(np.column_stack([1.0 - p, p])))
+    how = {"calibration": None, "randomised": randomised, **limits}
+    model = FrankWolfeClassifier(known, metric, **how).fit(np.arange(80)[:, None], y)
+    tuned = am.tune(y, p, metric, **limits)
+    margin = 0.0 if limits or randomised else 0.02
+    assert model.best_score_ >= tuned.score - margin - 1e-9
+    if not randomised:
+        assert model.score(np.arange(80)[:, None], y) == model.best_score_
+
+
 def on_edges(gain, tables):
     """The best mixture of two classifiers: enough for concave gains of two rates."""
     steps = np.linspace(0.0, 1.0, 2001)[:, None, None]
