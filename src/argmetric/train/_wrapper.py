@@ -65,14 +65,6 @@ class ClassifierWrapper(
 ):
     """A classifier that fits another one on folds, and decides by its scores."""
 
-    estimator: Any
-    metric: Any
-    cv: Any
-    pos_label: Any
-    zero_division: float | None
-    n_jobs: int | None
-    random_state: Any
-    estimator_: Any
     calibrator_: Calibrator | None
     classes_: AnyArray
     _positive: int | None

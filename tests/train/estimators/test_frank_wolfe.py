@@ -327,9 +327,7 @@ def test_a_randomised_model_draws_members_by_their_weights():
     many = np.repeat(X, 50, axis=0)
     labels = model.predict(many)
     np.testing.assert_array_equal(labels, model.predict(many))
-    p = model._calibrate(
-        model.estimator_.predict_proba(X)[:, 1], margins=False, positive=1
-    )
+    p = model._class_probabilities(model.estimator_.predict_proba(X)[:, 1], False)
     each = [p @ gains[0] for gains in model.gains_]
     expected = sum(
         w * (e[:, 1] > e[:, 0]) for w, e in zip(model.weights_, each, strict=True)
