@@ -224,17 +224,16 @@ def labelled(seed, n=40):
     return X, Y
 
 
-def chunked(seed, n=40):
+def chunked(seed, n=40, *, most=3, longest=3, noisy=0.3):
     rng = np.random.default_rng(seed)
     X, Y = [], []
     for _ in range(n):
-        x = []
-        y = []
-        for _ in range(int(rng.integers(0, 4))):
+        x, y = [], []
+        for _ in range(int(rng.integers(0, most + 1))):
             kind = ("X", "Y", None)[rng.integers(3)]
-            size = int(rng.integers(1, 4)) if kind else 1
+            size = int(rng.integers(1, longest + 1)) if kind else 1
             y += [f"B-{kind}"] + [f"I-{kind}"] * (size - 1) if kind else ["O"]
-            noise = rng.integers(0, 3, size) * (rng.random(size) < 0.3)
+            noise = rng.integers(0, 3, size) * (rng.random(size) < noisy)
             x += [[f"{kind} {i == 0} {e}"] for i, e in enumerate(noise)]
         X.append(x)
         Y.append(tuple(y))

@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
+    IsolationForest,
     StackingClassifier,
     VotingClassifier,
 )
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -409,12 +411,12 @@ def test_estimators_that_do_not_do_are_refused():
     no(TypeError, "VotingClassifier has no decision_function and no predict_pr", voting)
     no(TypeError, r"must be a classifier or regressor .* not <class", SVC)
     no(TypeError, r"must be a classifier or regressor .* not 3", 3)
+    no(TypeError, "must be a classifier or regressor .* not Isol", IsolationForest())
+    no(TypeError, "must be a classifier or regressor .* not KMeans", KMeans())
     ovo = SVC(decision_function_shape="ovo")
-    no(
-        ValueError,
-        "SVC scores pairs: set decision_function_shape='ovr'",
-        ovo,
-    )
+    no(ValueError, "SVC scores pairs: set decision_function_shape='ovr'", ovo)
+    message = "Pipeline scores pairs: set svc__decision_function_shape='ovr'"
+    no(ValueError, message, make_pipeline(StandardScaler(), ovo))
     no(ValueError, r"shape \(10, 7\) for 10 states and 2 actions", WrongShape())
     no(ValueError, "gives nan for action 1 of state 0: scores must be", NotFinite())
     no(ValueError, "labels 0 to 1 and predicts .*label 0", OtherLabels())

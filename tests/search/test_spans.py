@@ -12,7 +12,7 @@ from argmetric.search._searn._decisions import hash_name
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._spans import PreparedSpans, prepare_spans
-from searn_tasks import GenericSpans, Matching
+from searn_tasks import GenericSpans, Matching, chunked
 
 LENGTH = 3
 
@@ -27,20 +27,8 @@ def features(x, start, stop):
 
 def sample(seed, n=30):
     """Sentences with chunks of two types, some longer than within reach."""
-    rng = np.random.default_rng(seed)
-    X, Y = [], []
-    for _ in range(n):
-        x = []
-        y = []
-        for _ in range(int(rng.integers(0, 5))):
-            kind = ("X", "Y", None)[rng.integers(3)]
-            size = int(rng.integers(1, LENGTH + 2)) if kind else 1
-            y += [f"B-{kind}"] + [f"I-{kind}"] * (size - 1) if kind else ["O"]
-            noise = rng.integers(0, 3, size) * (rng.random(size) < 0.4)
-            x += [f"{kind}{i == 0}{e}" for i, e in enumerate(noise)]
-        X.append(x)
-        Y.append(tuple(y))
-    return X, Y
+    X, Y = chunked(seed, n, most=4, longest=LENGTH + 1, noisy=0.4)
+    return [[word.replace(" ", "") for [word] in x] for x in X], Y
 
 
 class ByName:

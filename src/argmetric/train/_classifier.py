@@ -7,21 +7,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
-from argmetric._ground.arguments import check_jobs, check_label, check_seed, refuses
-from argmetric._ground.features import (
-    check_features,
-    estimator_labels,
-    response_method,
-    scores_of,
-)
-from argmetric._ground.labels import one_per_row
+from argmetric._ground.arguments import refuses
 from argmetric._ground.odds import log_odds
 from argmetric._ground.types import (
     AnyArray,
@@ -34,19 +24,10 @@ from argmetric._ground.types import (
     RandomState,
     SharesLike,
 )
-from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric.metrics import MetricLike
-from argmetric.train._fitting import (
-    RoutesMetadata,
-    base_estimator,
-    calibrate_and_tune,
-    check_classifier,
-    check_options,
-    read_problem,
-    route_params,
-    score_labels,
-)
-from argmetric.train._folds import BatchDecisions, out_of_fold, score_rows, split_rows
+from argmetric.train._batches import BatchDecisions
+from argmetric.train._fitting import calibrate_and_tune, check_options, with_groups
+from argmetric.train._wrapper import base_estimator
 
 # The smallest positive double has log-odds of -744; beyond are only 0 and 1.
 LIMIT = 800.0
@@ -103,13 +84,7 @@ def _has_probabilities(classifier: MetricClassifier) -> bool:
     return hasattr(getattr(classifier, "estimator_", unfitted), "predict_proba")
 
 
-class MetricClassifier(
-    RoutesMetadata,
-    BatchDecisions,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class MetricClassifier(BatchDecisions):
     """Wrap a classifier and tune its threshold for a metric.
 
     `fit` tunes a threshold and fits a calibrator on out-of-fold scores, then fits the
@@ -274,28 +249,11 @@ class MetricClassifier(
             The estimator itself.
         """
         metric = check_options(self)
-        check_jobs(self.n_jobs)
-        check_seed(self.random_state, high=2**32 - 1)
-        check_label(self.pos_label)
-        estimator = base_estimator(self.estimator)
-        check_classifier(estimator)
-        frozen = isinstance(estimator, FrozenEstimator)
-        if frozen:
-            check_is_fitted(estimator)
-        known = estimator.classes_ if frozen else None
-        problem = read_problem(self, X, y, sample_weight, groups, known=known)
-        if self.pos_label is None and problem.positive is not None:
-            warn_of_common_class(problem.classes, problem.positive, problem.y)
-        fit_params, split_params = route_params(self, estimator, problem, params)
-        if frozen:
-            held_out = score_rows(estimator, problem)
-        else:
-            splits = split_rows(self.cv, problem, split_params)
-            held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
+        estimator, problem = self._read(X, y, sample_weight)
+        problem = with_groups(self, problem, groups)
+        held_out, fit_params = self._hold_out(estimator, problem, params)
         fitted = calibrate_and_tune(self, metric, problem, held_out)
-        if not frozen:
-            estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
-        self.estimator_ = estimator
+        self._fit_on_all(estimator, problem, fit_params)
         self.calibrator_ = fitted.calibrator
         self.rule_ = rule = fitted.rule
         self.route_, self.check_ = fitted.route, fitted.check
@@ -305,9 +263,6 @@ class MetricClassifier(
             self.best_score_ = rule.score
             if problem.positive is not None:
                 self.best_threshold_ = rule.threshold
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
         return self
 
     def predict(self, X: Features) -> AnyArray:
@@ -327,7 +282,7 @@ class MetricClassifier(
         if self.review:
             return np.asarray(self.rule_.apply(self._scores(X)[0]))
         if self._positive is None:
-            number = self.rule_.predicts(self._probabilities(X))
+            number = self.rule_.predicts(self.predict_proba(X))
         else:
             scores, _ = self._scores(X)
             chosen = self.rule_.applies(scores)
@@ -347,10 +302,7 @@ class MetricClassifier(
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        p = self._probabilities(X)
-        if self._positive is None:
-            return p
-        return np.column_stack((1.0 - p, p) if self._positive == 1 else (p, 1.0 - p))
+        return self._class_probabilities(*self._scores(X))
 
     def decision_function(self, X: Features) -> Floats:
         """Return the signed distance of each row from the threshold.
@@ -369,7 +321,7 @@ class MetricClassifier(
         check_is_fitted(self)
         self._refuse_review("decision_function")
         if self._positive is None:
-            return np.asarray(self.rule_._values(self._probabilities(X)))
+            return np.asarray(self.rule_._values(self.predict_proba(X)))
         scores, logits = self._scores(X)
         return distance(
             scores,
@@ -407,15 +359,14 @@ class MetricClassifier(
         check_is_fitted(self)
         self._refuse_review("score")
         labels = self.predict(X)
-        truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
-        how: Any = {"zero_division": self.zero_division, "sample_weight": sample_weight}
+        how: dict[str, Any] = {"sample_weight": sample_weight}
         if self.average == "groups":
             if groups is None:
                 raise ValueError("average='groups' needs score(X, y, groups=...)")
             how["groups"] = groups
         if self._positive is None:
             how["average"] = self.average
-        return score_labels(self, truth, labels, how)
+        return self._score(y, labels, how)
 
     def _html_repr(self) -> str:
         """Return the notebook view: the tuned rule, and scikit-learn's diagram."""
@@ -425,26 +376,6 @@ class MetricClassifier(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(base_estimator(self.estimator))
-        tags.input_tags = base.input_tags
-        if base.classifier_tags is not None:
-            # Weights of classes act on probabilities, not on margins.
-            several = base.classifier_tags.multi_class and _has_probabilities(self)
-            tags.classifier_tags.multi_class = several
-            tags.classifier_tags.poor_score = base.classifier_tags.poor_score
+        # Weights of classes act on probabilities, not on margins.
+        tags.classifier_tags.multi_class &= _has_probabilities(self)
         return tags
-
-    def _scores(self, X: Features) -> tuple[Floats, bool]:
-        """Return scores, of the positive class or of all, and if they are margins."""
-        check_is_fitted(self)
-        check_features(X)
-        method = response_method(self.estimator_)
-        scores = scores_of(self.estimator_, X, self.classes_, self._positive, method)
-        return scores, method == "decision_function"
-
-    def _probabilities(self, X: Features) -> Floats:
-        """Return calibrated probabilities of the positive class, or of all."""
-        scores, logits = self._scores(X)
-        if self.calibrator_ is None:
-            return scores
-        return np.asarray(self.calibrator_.apply(scores, logits=logits))

@@ -8,16 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn import get_config
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
-from sklearn.utils.validation import has_fit_parameter
 
 from argmetric._calibrate.calibrate import DEFAULT, choose_method
 from argmetric._calibrate.calibrator import Calibrator
@@ -25,19 +16,17 @@ from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.arguments import check_flag, shown
-from argmetric._ground.features import class_number, is_second
 from argmetric._ground.groups import check_groups
-from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats
+from argmetric._ground.types import AnyArray, ArrayLike, Floats
 from argmetric._ground.validation import Probabilities, check_choice, check_scores
 from argmetric._verbs.check import CalibrationCheck, calibration_check
-from argmetric._verbs.decide import decide, evaluate
+from argmetric._verbs.decide import decide
 from argmetric._verbs.tune import check_ask, tune
 from argmetric.classes import (
     check_class_probabilities,
     fit_class_matrix,
     fit_class_temperature,
 )
-from argmetric.classes import evaluate as evaluate_classes
 from argmetric.classes import tune as tune_classes
 from argmetric.metrics import (
     ClassAgreement,
@@ -49,9 +38,6 @@ from argmetric.metrics import (
 from argmetric.train._folds import (
     HeldOut,
     Problem,
-    check_rows,
-    check_weights,
-    code_classes,
 )
 
 if TYPE_CHECKING:
@@ -134,100 +120,20 @@ def check_options(classifier: MetricClassifier) -> Metric | ClassAgreement:
     return ordinal or get_metric(classifier.metric, zero_division=zero)
 
 
-def base_estimator(estimator: Any) -> Any:
-    """Return the estimator, or the default if it is None."""
-    if estimator is not None:
-        return estimator
-    default = LogisticRegression(max_iter=1000)
-    if get_config()["enable_metadata_routing"]:
-        default.set_fit_request(sample_weight=True)
-    return default
-
-
-def check_classifier(estimator: object) -> None:
-    """Refuse what cannot be fitted."""
-    if not hasattr(estimator, "fit") or isinstance(estimator, type):
-        raise TypeError(f"estimator must be a classifier, not {shown(estimator)}")
-
-
-class RoutesMetadata:
-    """Metadata routing of a classifier that fits an estimator on folds."""
-
-    estimator: Any
-    cv: Any
-    # Splitters request groups by default, and so does what passes groups to one.
-    __metadata_request__fit = {"groups": True}  # noqa: RUF012
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
-
-    def get_metadata_routing(self) -> object:
-        """Return where parameters of `fit` go: estimator, splitter or this object.
-
-        Returns
-        -------
-        MetadataRouter
-            As scikit-learn asks for it.
-        """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=base_estimator(self.estimator), method_mapping=to_fit)
-            .add(splitter=self.cv, method_mapping=to_split)
-        )
-
-
-def score_labels(
-    classifier: Any, y: AnyArray, labels: AnyArray, how: dict[str, Any]
-) -> float:
-    """Return the metric of predicted labels, negated if smaller is better.
-
-    `how` has further options of `evaluate`, or with several classes of
-    `classes.evaluate`.
-    """
-    classes, positive = classifier.classes_, classifier._positive
-    if positive is None:
-        how = {"classes": classes.tolist(), **how}
-        value: float = evaluate_classes(y, labels, classifier.metric, **how)
-    else:
-        known = is_second(y, classes, "y") == (positive == 1)
-        value = evaluate(known, labels == classes[positive], classifier.metric, **how)
-    if ordinal_kappa(classifier.metric) is not None:
-        return float(value)
-    return get_metric(classifier.metric)._gain(value)
-
-
-def read_problem(
-    classifier: MetricClassifier,
-    X: Features,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-    *,
-    known: AnyArray | None,
+def with_groups(
+    classifier: MetricClassifier, problem: Problem, groups: ArrayLike | None
 ) -> Problem:
-    """Check the rows, labels, weights and groups once.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-    y, sample_weight, groups : array-like of shape (n_samples,)
-    known : ndarray of shape (n_classes,) or None
-        Classes of a frozen estimator.
-    """
-    X, y = check_rows(X, y, type(classifier).__name__)
-    classes, codes = code_classes(y, known)
-    weights = check_weights(sample_weight, codes, classes)
+    """Return the problem with its groups, and refuse options that it does not allow."""
     if groups is not None:
-        groups = check_groups(groups, y.size, "y")
+        groups = check_groups(groups, problem.y.size, "y")
     elif classifier.average not in (None, "macro"):
         raise ValueError(
             f"average={shown(classifier.average)} needs groups: fit(X, y, groups=...)"
         )
-    positive = class_number(classes, classifier.pos_label)
+    classes = problem.classes
     if ordinal_kappa(classifier.metric) is not None:
         _check_order(classifier.metric, classes)
-    if positive is None:
+    if problem.positive is None:
         supported = {
             "route": ("tune", "auto"),
             "calibration": (None, DEFAULT, "auto", "temperature"),
@@ -243,7 +149,7 @@ def read_problem(
             raise ValueError(two + instead)
     elif classifier.average == "macro":
         raise ValueError("average='macro' is for more than two classes, but y has 2")
-    return Problem(X, y, classes, codes, positive, weights, groups)
+    return replace(problem, groups=groups)
 
 
 def _check_order(name: object, classes: AnyArray) -> None:
@@ -251,33 +157,6 @@ def _check_order(name: object, classes: AnyArray) -> None:
     if classes.size == 2:
         raise ValueError(f"{name} of two classes is kappa: pass metric='kappa'")
     check_order(name, classes.tolist(), "pass y as numbers from 0 on")
-
-
-def route_params(
-    classifier: Any,
-    estimator: Any,
-    problem: Problem,
-    params: dict[str, object],
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the parameters for the estimator's `fit` and the splitter's `split`."""
-    own = {"sample_weight": problem.weights, "groups": problem.groups}
-    given = {name: value for name, value in own.items() if value is not None}
-    if get_config()["enable_metadata_routing"]:
-        shares = process_routing(classifier, "fit", **given, **params)
-        return dict(shares.estimator.fit), dict(shares.splitter.split)
-    fit_params = dict(params)
-    if problem.weights is not None:
-        if has_fit_parameter(estimator, "sample_weight"):
-            fit_params["sample_weight"] = problem.weights
-        elif not isinstance(estimator, FrozenEstimator):
-            warnings.warn(
-                f"{type(estimator).__name__}.fit takes no sample_weight: the weights "
-                "act on calibration and threshold only. Name the step that takes them, "
-                "as in fit(..., step__sample_weight=w), or enable metadata routing",
-                UserWarning,
-                stacklevel=3,
-            )
-    return fit_params, {} if problem.groups is None else {"groups": problem.groups}
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from argmetric._calibrate.fit import METHODS, Method
 from argmetric._ground import arguments, features
 from argmetric._ground.groups import check_groups
-from argmetric._ground.labels import one_per_row, plain_label
+from argmetric._ground.labels import plain_label
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -29,12 +27,13 @@ from argmetric._ground.types import (
     RandomState,
     SharesLike,
 )
-from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric.metrics import MetricLike
-from argmetric.train import _fitting, _folds, _mixtures, _oracles
+from argmetric.train import _folds, _mixtures, _oracles
+from argmetric.train._fitting import calibrate_held_out
+from argmetric.train._wrapper import ClassifierWrapper
 
 ENOUGH = 1e-5  # of the metric: a search ends when no member promises more
-FAR = 0.02  # of the metric, that a single member is below the mixture to be warned of
+FAR = 0.02  # of the metric: what is so far below another has failed
 
 
 @dataclass
@@ -75,12 +74,49 @@ class Search:
         self.add(plain)
         self.add(plain / np.maximum(true.sum(axis=0), 1e-300)[:, None])
 
-    def of_members(self) -> Floats:
-        """Return the gain of each member alone, -inf where it misses a limit."""
-        tables = np.stack(self.tables)
+    def add_threshold(self, margin: float) -> None:
+        """Add the best threshold of two classes if it beats all members by a margin."""
+        n_groups, n_classes = self.tables[0].shape[:2]
+        if n_classes > 2 or not isinstance(self.oracle, _oracles.PlugIn):
+            return
+        thresholds, tables = self.oracle.thresholds()
+        alone = self.alone(tables)
+        if alone.max(initial=-np.inf) > self.alone().max() + margin:
+            best = thresholds[alone.argmax()]
+            gains = np.array([[0.0, -best], [0.0, 1.0 - best]])
+            self.add(np.ones((n_groups, 1, 1)) * gains)
+
+    def alone(self, tables: AnyArray | None = None) -> Floats:
+        """Return the gain of each member, or table, -inf where it misses a limit."""
+        tables = np.stack(self.tables) if tables is None else tables
         kept = (self.limits.of(tables) >= -_mixtures.KEPT).all(axis=1)
         known = np.nan_to_num(self.gain(tables.sum(axis=1)), nan=-np.inf)
         return np.where(kept, known, -np.inf)
+
+    def best_member(self, promised: float) -> Floats:
+        """Return weight 1 for the best member alone, which a mixture may be far above.
+
+        promised : float
+            The gain of the best mixture.
+        """
+        # a threshold is not better on new rows if it is a little above all members here
+        self.add_threshold(FAR)
+        alone = self.alone()
+        if np.isneginf(alone).all():
+            raise ValueError(
+                "a mixture keeps the limits, but no single member does: pass "
+                "randomised=True, or loosen a limit"
+            )
+        if promised - alone.max() > FAR:
+            warnings.warn(
+                f"the best single member that keeps the limits reaches "
+                f"{alone.max():.3g} on the held-out rows, a mixture {promised:.3g}: "
+                "pass randomised=True",
+                UserWarning,
+                stacklevel=4,
+            )
+        weights: Floats = np.eye(alone.size)[alone.argmax()]
+        return weights
 
     def report(self, step: int, value: float) -> None:
         if self.verbose:
@@ -137,7 +173,7 @@ def bisect(search: Search, above: Floats, below: Floats, max_iter: int) -> None:
 
     Where the member reaches γ, the best ratio is at least γ; else it is taken for less.
     """
-    low = float(search.of_members().max())
+    low = float(search.alone().max())
     high = float((above[below > 0.0] / below[below > 0.0]).max())
     for step in range(max_iter):
         middle = (low + high) / 2
@@ -151,12 +187,7 @@ def bisect(search: Search, above: Floats, below: Floats, max_iter: int) -> None:
         low, high = (middle, high) if reached else (low, middle)
 
 
-class FrankWolfeClassifier(
-    _fitting.RoutesMetadata,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class FrankWolfeClassifier(ClassifierWrapper):
     """Train any classifier for any metric of the confusion matrix, within limits.
 
     The slopes of the metric at the current confusion matrix say what each prediction
@@ -307,25 +338,16 @@ class FrankWolfeClassifier(
             The estimator itself.
         """
         self._check_options()
-        estimator = _fitting.base_estimator(self.estimator)
-        _fitting.check_classifier(estimator)
-        X, y = _folds.check_rows(X, y, "FrankWolfeClassifier")
-        known = estimator.classes_ if isinstance(estimator, FrozenEstimator) else None
-        classes, codes = _folds.code_classes(y, known)
-        weights = _folds.check_weights(sample_weight, codes, classes)
-        positive = features.class_number(classes, self.pos_label)
-        if self.pos_label is None and positive is not None:
-            warn_of_common_class(classes, positive, y)
-        problem = _folds.Problem(X, y, classes, codes, positive, weights, None)
-        group = np.zeros(codes.size, dtype=np.int64)
-        self.groups_ = None
+        estimator, problem = self._read(X, y, sample_weight)
+        n, weights = problem.y.size, problem.weights
+        self.groups_, group = None, np.zeros(n, dtype=np.int64)
         if groups is not None:
             if self.parity is None:
                 raise ValueError(
                     "groups are those of parity, which is None; to keep groups whole "
                     "in folds pass a list of splits as cv"
                 )
-            names = np.asarray(check_groups(groups, codes.size, "y"))
+            names = np.asarray(check_groups(groups, n, "y"))
             try:
                 self.groups_, group = np.unique(names, return_inverse=True)
             except TypeError:
@@ -333,20 +355,19 @@ class FrankWolfeClassifier(
                     "groups has ids of several types, which cannot be sorted: make "
                     "them one type first, such as text by astype(str)"
                 ) from None
+        self.classes_, self._positive = problem.classes, problem.positive
+        weights = np.ones(n) if weights is None else weights
+        sizes = int(group.max()) + 1, problem.classes.size
+        rows = _oracles.Rows(problem.codes, group, weights, *sizes)
         make = self._plug_in if self.oracle == "plug-in" else self._refits
-        oracle = make(estimator, problem, group)
-        self.n_iter_ = len(self._search(oracle, problem).tried)
-        models = [getattr(self, "estimator_", None)]
+        oracle = make(estimator, problem, rows)
+        self.n_iter_ = len(self._search(oracle, problem.positive).tried)
         if isinstance(oracle, _oracles.Refits):
-            rows = np.arange(codes.size)
-            models = self.members_ = [oracle.fit(rows, gains) for gains in self.gains_]
-        self.classes_, self._positive = classes, positive
-        for model in models:
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(model, name):
-                    setattr(self, name, getattr(model, name))
-        if self._constant:  # no member knows the columns
-            validate_data(self, X, skip_check_array=True)
+            self.members_ = [oracle.fit(np.arange(n), gains) for gains in self.gains_]
+            for model in self.members_:
+                self._take_columns(model)
+            if self._constant:  # no member knows the columns
+                validate_data(self, X, skip_check_array=True)
         return self
 
     @property
@@ -364,70 +385,58 @@ class FrankWolfeClassifier(
             arguments.check_choice(self.calibration, "calibration", METHODS)
         arguments.check_flag(self.randomised, "randomised")
         arguments.check_count(self.max_iter, "max_iter", low=1, high=10_000)
-        arguments.check_jobs(self.n_jobs)
-        arguments.check_seed(self.random_state, high=2**32 - 1)
-        arguments.check_label(self.pos_label)
 
     def _plug_in(
-        self, estimator: Any, problem: _folds.Problem, group: Integers
+        self, estimator: Any, problem: _folds.Problem, rows: _oracles.Rows
     ) -> _oracles.PlugIn:
         """Fit the estimator, and return the oracle of its held-out probabilities."""
-        if isinstance(estimator, FrozenEstimator):
-            held_out = _folds.score_rows(estimator, problem)
-        else:
-            fit_params, split_params = _fitting.route_params(
-                self, estimator, problem, {}
-            )
-            splits = _folds.split_rows(self.cv, problem, split_params)
-            held_out = _folds.out_of_fold(
-                estimator, problem, splits, fit_params, self.n_jobs
-            )
-            estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
-        self.estimator_, self.calibrator_ = estimator, None
+        held_out, fit_params = self._hold_out(estimator, problem, {})
+        self._fit_on_all(estimator, problem, fit_params)
+        self.calibrator_ = None
         if self.calibration is not None:
-            self.calibrator_ = _fitting.calibrate_held_out(
-                problem, held_out, self.calibration
-            )
+            self.calibrator_ = calibrate_held_out(problem, held_out, self.calibration)
         elif held_out.margins:
             raise ValueError(
                 "oracle='plug-in' needs probabilities, and the estimator has margins "
                 "only: set a calibration"
             )
-        p = self._calibrate(held_out.scores, held_out.margins, problem.positive)
-        return _oracles.PlugIn(_oracles.Rows.of(problem, held_out.rows, group), p)
+        p = self._class_probabilities(held_out.scores, held_out.margins)
+        return _oracles.PlugIn(rows.take(held_out.rows), p)
 
     def _refits(
-        self, estimator: Any, problem: _folds.Problem, group: Integers
+        self, estimator: Any, problem: _folds.Problem, rows: _oracles.Rows
     ) -> _oracles.Refits:
         _oracles.weight_name(estimator)
         splits = _folds.split_rows(self.cv, problem, {})
         _folds.refuse_absent_class(problem, splits)
-        tests = np.concatenate([test for _, test in splits])
-        rows = _oracles.Rows.of(problem, tests, group)
-        return _oracles.Refits(estimator, problem, splits, rows, group, self.n_jobs)
+        tests = rows.take(np.concatenate([test for _, test in splits]))
+        return _oracles.Refits(estimator, problem, rows, splits, tests, self.n_jobs)
 
     def _search(
-        self, oracle: _oracles.PlugIn | _oracles.Refits, problem: _folds.Problem
+        self, oracle: _oracles.PlugIn | _oracles.Refits, positive: int | None
     ) -> Search:
         """Set the members that predict, their weights and their confusion matrix."""
-        rows, count = oracle.rows, problem.classes.size
+        rows, max_iter = oracle.rows, int(self.max_iter)
         gain, ratio = _mixtures.gain_of(
-            self.metric, self.zero_division, count, problem.positive
+            self.metric, self.zero_division, rows.n_classes, positive
         )
         true = rows.tally(rows.codes).sum(axis=1)
         limits = _mixtures.read_limits(
-            vars(self), true, problem.classes.tolist(), problem.positive, self.groups_
+            vars(self), true, self.classes_.tolist(), positive, self.groups_
         )
-        halved = ratio is not None and not limits.names
-        if self.algorithm == "bisection" and not halved:
+        if limits.names:
+            ratio = None
+        if self.algorithm == "bisection" and ratio is None:
             raise ValueError(
                 "algorithm='bisection' is for ratios of counts of two classes without "
                 "limits, such as f1: pass algorithm='frank-wolfe'"
             )
         search = Search(gain, limits, oracle, arguments.check_verbose(self.verbose))
         search.start(true)
-        weights, promised, max_iter = None, -np.inf, int(self.max_iter)
-        if ratio is not None and halved and self.algorithm != "frank-wolfe":
+        if limits.names or self.randomised:
+            search.add_threshold(0.0)
+        weights, promised = None, -np.inf
+        if ratio is not None and self.algorithm != "frank-wolfe":
             bisect(search, *ratio, max_iter)
         else:
             mixture = frank_wolfe(search, max_iter)
@@ -439,21 +448,7 @@ class FrankWolfeClassifier(
                     priced = limits.price(factor * mixture.prices)
                     search.add(mixture.slopes + priced)
         if weights is None:
-            alone = search.of_members()
-            if np.isneginf(alone).all():
-                raise ValueError(
-                    "a mixture keeps the limits, but no single member does: pass "
-                    "randomised=True, or loosen a limit"
-                )
-            if promised - alone.max() > FAR:
-                warnings.warn(
-                    f"the best single member that keeps the limits reaches "
-                    f"{alone.max():.3g} on the held-out rows, a mixture "
-                    f"{promised:.3g}: pass randomised=True",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            weights = (np.arange(alone.size) == alone.argmax()).astype(float)
+            weights = search.best_member(promised)
         used = np.flatnonzero(weights)
         self.weights_ = weights[used]
         self.gains_ = np.stack(search.gains)[used]
@@ -461,14 +456,6 @@ class FrankWolfeClassifier(
         self.table_ = np.tensordot(self.weights_, tables, 1)
         self.best_score_ = float(gain(self.table_))
         return search
-
-    def _calibrate(self, scores: Floats, margins: bool, positive: int | None) -> Floats:
-        """Return calibrated probabilities, a column for each class."""
-        if self.calibrator_ is not None:
-            scores = np.asarray(self.calibrator_.apply(scores, logits=margins))
-        if positive is None:
-            return scores
-        return np.column_stack((1.0 - scores, scores)[:: 1 if positive else -1])
 
     def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:
         """Predict the class of each row.
@@ -489,12 +476,7 @@ class FrankWolfeClassifier(
         check_is_fitted(self)
         features.check_features(X)
         if self.oracle == "plug-in":
-            method = features.response_method(self.estimator_)
-            scores = features.scores_of(
-                self.estimator_, X, self.classes_, self._positive, method
-            )
-            margins = method == "decision_function"
-            p = self._calibrate(scores, margins, self._positive)
+            p = self._class_probabilities(*self._scores(X))
             group = self._group_codes(groups, len(p))
             labels = [_oracles.best_labels(p, group, gains) for gains in self.gains_]
         else:
@@ -550,16 +532,9 @@ class FrankWolfeClassifier(
             Larger is better: a metric that is minimised is negated.
         """
         labels = self.predict(X, groups)
-        truth = one_per_row(to_numpy(features.estimator_labels(y), "y"), "y")
-        how = {"zero_division": self.zero_division, "sample_weight": sample_weight}
-        return _fitting.score_labels(self, truth, labels, how)
+        return self._score(y, labels, {"sample_weight": sample_weight})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(_fitting.base_estimator(self.estimator))
-        tags.input_tags = base.input_tags
         tags.non_deterministic = bool(self.randomised)
-        if base.classifier_tags is not None:
-            tags.classifier_tags.multi_class = base.classifier_tags.multi_class
-            tags.classifier_tags.poor_score = base.classifier_tags.poor_score
         return tags

@@ -226,8 +226,11 @@ def _climb(gain: Value, pooled: Floats, kept: Floats, start: Floats) -> Floats:
 
     values = gain(pooled)
     finite = values[np.isfinite(values)]
-    size = float(finite.max() - finite.min()) if finite.size else 0.0
-    size = size or 1.0
+    size = (float(np.ptp(finite)) if finite.size else 0.0) or 1.0
+
+    def table(w: Floats) -> Floats:
+        return np.tensordot(np.maximum(w, 0.0), pooled, 1)
+
     sums: list[dict[str, Any]] = [
         {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like}
     ]
@@ -237,16 +240,9 @@ def _climb(gain: Value, pooled: Floats, kept: Floats, start: Floats) -> Floats:
         )
     with np.errstate(all="ignore"):
         found = minimize(
-            lambda w: -float(gain(np.tensordot(np.maximum(w, 0.0), pooled, 1))) / size,
+            lambda w: -float(gain(table(w))) / size,
             start,
-            jac=lambda w: (
-                -np.tensordot(
-                    pooled,
-                    slopes_of(gain, np.tensordot(np.maximum(w, 0.0), pooled, 1)),
-                    2,
-                )
-                / size
-            ),
+            jac=lambda w: -np.tensordot(pooled, slopes_of(gain, table(w)), 2) / size,
             bounds=[(0.0, 1.0)] * start.size,
             constraints=sums,
             method="SLSQP",

@@ -6,7 +6,7 @@ class in columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from argmetric._ground.types import AnyArray, Features, Floats, Integers
 from argmetric.train._folds import Problem, Split, take_rows
 
 NO_WEIGHT = 1e-9  # of the largest weight: a row of less is left out
+MOST_CUTS = 2**16  # thresholds that are compared, times groups
 
 
 def best_labels(p: Floats, groups: Integers, gains: Floats) -> Integers:
@@ -40,7 +41,7 @@ def best_labels(p: Floats, groups: Integers, gains: Floats) -> Integers:
 
 @dataclass(frozen=True)
 class Rows:
-    """True classes, groups and weights of held-out rows."""
+    """True classes, groups and weights of rows."""
 
     codes: Integers
     groups: Integers
@@ -48,13 +49,10 @@ class Rows:
     n_groups: int
     n_classes: int
 
-    @classmethod
-    def of(cls, problem: Problem, rows: Integers, group: Integers) -> Self:
-        """Return these rows of a problem."""
-        every = problem.weights
-        weights = np.ones(rows.size) if every is None else every[rows]
-        n_groups, n_classes = int(group.max()) + 1, problem.classes.size
-        return cls(problem.codes[rows], group[rows], weights, n_groups, n_classes)
+    def take(self, rows: Integers) -> Self:
+        """Return some of the rows."""
+        codes, groups, weights = self.codes[rows], self.groups[rows], self.weights[rows]
+        return replace(self, codes=codes, groups=groups, weights=weights)
 
     def tally(self, labels: Integers) -> Floats:
         """Return the tables of predicted labels, (n_groups, n_classes, n_classes)."""
@@ -74,6 +72,24 @@ class PlugIn:
     def table(self, gains: Floats) -> Floats:
         return self.rows.tally(best_labels(self.p, self.rows.groups, gains))
 
+    def thresholds(self) -> tuple[Floats, Floats]:
+        """Return thresholds between probabilities of the second class, and tables.
+
+        Returns
+        -------
+        thresholds : ndarray of shape (n_thresholds,)
+        tables : ndarray of shape (n_thresholds, n_groups, 2, 2)
+        """
+        rows, p = self.rows, self.p[:, 1]
+        order = np.argsort(p)
+        last = np.flatnonzero(np.diff(p[order]))  # row below each threshold
+        last = last[:: 1 + last.size * rows.n_groups // MOST_CUTS]
+        weights = np.zeros((p.size, rows.n_groups, 2))
+        weights[np.arange(p.size), rows.groups, rows.codes] = rows.weights
+        sums = np.cumsum(weights[order], axis=0)
+        middle = (p[order[last]] + p[order[last + 1]]) / 2.0
+        return middle, np.stack([sums[last], sums[-1] - sums[last]], axis=-1)
+
 
 @dataclass(frozen=True)
 class Refits:
@@ -85,9 +101,9 @@ class Refits:
 
     estimator: Any
     problem: Problem
+    every: Rows
     splits: list[Split]
     rows: Rows  # the test rows of all splits, in their order
-    groups: Integers  # of every row
     n_jobs: int | None
 
     def table(self, gains: Floats) -> Floats:
@@ -102,9 +118,8 @@ class Refits:
 
     def fit(self, rows: Integers, gains: Floats) -> Any:
         """Return the estimator fitted on some rows; a class if it is the only label."""
-        problem = self.problem
-        weights = Rows.of(problem, rows, self.groups).weights
-        worth = gains[self.groups[rows], problem.codes[rows]]
+        own = self.every.take(rows)
+        weights, worth = own.weights, gains[own.groups, own.codes]
         worth = weights[:, None] * (worth - worth.min(axis=1, keepdims=True))
         worth[worth <= NO_WEIGHT * worth.max()] = 0.0
         used = np.flatnonzero(worth.any(axis=0))
@@ -113,8 +128,8 @@ class Refits:
         row, label = np.nonzero(worth)
         found = worth[row, label]
         given = {weight_name(self.estimator): found * (weights.sum() / found.sum())}
-        X = take_rows(problem.X, rows[row])
-        return clone(self.estimator).fit(X, problem.classes[label], **given)
+        X = take_rows(self.problem.X, rows[row])
+        return clone(self.estimator).fit(X, self.problem.classes[label], **given)
 
 
 def class_codes(model: Any, X: Features, classes: AnyArray) -> Integers:

@@ -84,6 +84,22 @@ def test_ratios_reach_the_best_of_all_classifiers(seed, metric, algorithm):
     assert model.best_score_ == pytest.approx(gain(tables[:, 0]).max(), rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the best single member")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("limits", [{}, {"min_precision": 0.6}, {"min_recall": 0.6}])
+def test_the_search_never_ends_far_below_a_tuned_threshold(seed, limits):
+    """Within limits never below it; here probabilities are to the fourth power."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(80).round(2) ** 4
+    X, y = np.arange(80)[:, None], (rng.random(80) < p**0.25).astype(int)
+    known = FrozenEstimator(Known(np.column_stack([1.0 - p, p])))
+    for metric, randomised in product(["f1", "mcc", "gmean"], [False, True]):
+        how = {"calibration": None, "randomised": randomised, **limits}
+        model = FrankWolfeClassifier(known, metric, **how).fit(X, y)
+        least = am.tune(y, p, metric, **limits).score - 1e-9
+        assert model.best_score_ >= least - 0.02 * (not limits and not randomised)
+
+
 def on_edges(gain, tables):
     """The best mixture of two classifiers: enough for concave gains of two rates."""
     steps = np.linspace(0.0, 1.0, 2001)[:, None, None]
@@ -303,9 +319,7 @@ def test_a_randomised_model_draws_members_by_their_weights():
     many = np.repeat(X, 50, axis=0)
     labels = model.predict(many)
     np.testing.assert_array_equal(labels, model.predict(many))
-    p = model._calibrate(
-        model.estimator_.predict_proba(X)[:, 1], margins=False, positive=1
-    )
+    p = model._class_probabilities(model.estimator_.predict_proba(X)[:, 1], False)
     each = [p @ gains[0] for gains in model.gains_]
     expected = sum(
         w * (e[:, 1] > e[:, 0]) for w, e in zip(model.weights_, each, strict=True)

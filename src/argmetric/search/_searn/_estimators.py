@@ -33,12 +33,17 @@ def _has_scores(estimator: object) -> bool:
     return any(hasattr(estimator, name) for name in _SCORES[:2])
 
 
+def _kind(estimator: object) -> str | None:
+    """Return what scikit-learn says an estimator is, such as "classifier"."""
+    if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
+        return None
+    kind: str | None = load_module("sklearn.utils").get_tags(estimator).estimator_type
+    return kind
+
+
 def _classifies(estimator: object) -> bool:
     """Return whether an estimator learns labels; some have no scores before `fit`."""
-    made = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
-    if made and load_module("sklearn.base").is_classifier(estimator):
-        return True
-    return _has_scores(estimator)
+    return _kind(estimator) == "classifier" or _has_scores(estimator)
 
 
 def is_estimator(value: object) -> bool:
@@ -70,13 +75,15 @@ def _check(estimator: object) -> None:
     """Refuse what cannot be trained, or cannot score several actions."""
     name = type(estimator).__name__
     able = hasattr(estimator, "fit") and is_estimator(estimator)
-    if isinstance(estimator, type) or not able:
+    known = _kind(estimator) in (None, "classifier", "regressor")
+    if isinstance(estimator, type) or not able or not known:
         raise TypeError(
             "estimator must be a classifier or regressor with fit(X, y), not "
             f"{shown(estimator)}"
         )
-    if getattr(estimator, "decision_function_shape", "ovr") == "ovo":
-        raise ValueError(f"{name} scores pairs: set decision_function_shape='ovr'")
+    for option, value in getattr(estimator, "get_params", dict)().items():
+        if option.endswith("decision_function_shape") and value == "ovo":
+            raise ValueError(f"{name} scores pairs: set {option}='ovr'")
     if hasattr(estimator, "predict"):  # one that tells so before it is fitted
         _refuse_hard(estimator)
 

@@ -17,6 +17,7 @@ import numpy as np
 from argmetric._ground.types import AnyArray, Floats, Hashes, Integers
 from argmetric.search._searn._decisions import Decisions, HashedRows, hash_name
 from argmetric.search._searn._learners import LinearLearner, LinearScorer
+from argmetric.search._searn._policy import mixture_weights
 from argmetric.search.summaries.growth import Chooser, Growth
 from argmetric.search.summaries.material import Budget, Material, recall_steps, stem
 from argmetric.search.summaries.pieces import ATTRIBUTIONS, PRONOUNS
@@ -315,14 +316,6 @@ class ByVines:
         return Chooser(np.zeros((1, len(material.grams), 1)), scores)
 
 
-def mixture_shares(betas: Sequence[float]) -> Floats:
-    """Return the shares of the initial and the learned policies: h ← βh' + (1 - β)h."""
-    shares = np.ones(1)
-    for beta in betas:
-        shares = np.append(shares * (1.0 - beta), beta)
-    return shares
-
-
 @dataclass(frozen=True, eq=False)
 class VineLesson:
     """A cluster to learn from: recall of grams, features, and best completions."""
@@ -339,15 +332,6 @@ class VineLesson:
         fixed = self.features.fixed.take(actions)
         rows = beside(fixed, self.features.moving(growth, actions))
         return decision(rows), *self.completions.regrets(growth, actions, plan)
-
-
-def _shares(beta: float, n_learned: int, *, is_last: bool) -> Floats:
-    """Return the shares of a mixture; in the last one the initial policy has none."""
-    shares = mixture_shares([beta] * n_learned)
-    if is_last:
-        shares[0] = 0.0
-        shares /= shares.sum()
-    return shares
 
 
 def learn_vines(
@@ -371,7 +355,9 @@ def learn_vines(
     steps = first.room / float(np.median(first.piece_costs))
     n_roots = sum(int((lesson.material.parents < 0).sum()) for lesson in lessons)
     for iteration in range(iterations + 1):
-        shares = _shares(beta, len(learned), is_last=iteration == iterations)
+        shares = np.array(mixture_weights([beta] * len(learned)), dtype=np.float64)
+        shares[0] *= iteration < iterations  # the last is without the initial policy
+        shares /= shares.sum()
         tally = StepTally()
         share = max(_COSTS / n_roots, _LEAST_STATES / len(lessons)) / max(steps, 1.0)
         examples: list[Decisions] = []
@@ -412,7 +398,7 @@ def learn_vines(
             scorer = _LEARNER.fit(together, np.concatenate(costs), rng)
             assert isinstance(scorer, LinearScorer)  # without `hash_bits`
             learned.append(scorer)
-        shares = mixture_shares([beta] * len(learned))[1:]
+        shares = np.array(mixture_weights([beta] * len(learned))[1:])
         policy = ByVines(tuple(learned), shares / shares.sum(), seed)
         yield tally.row(iteration, len(lessons)), policy
         steps = tally.steps / len(lessons)
