@@ -274,7 +274,6 @@ class MultiClassRule(SavedRule):
         if np.shape(offsets) != weights.shape or not np.isfinite(offsets).all():
             raise ValueError("offsets must be finite numbers, one for each class")
         known: dict[str, Any] = {"weights": weights, "classes": classes}
-        known["notes"] = tuple(self.notes)
         known["offsets"] = files.read_only(offsets)
         for name, shape in ("gains", weights.shape * 2), ("cuts", (len(classes) - 1,)):
             if getattr(self, name) is None:
@@ -287,9 +286,7 @@ class MultiClassRule(SavedRule):
             if name == "cuts" and (value[1:] < value[:-1]).any():
                 raise ValueError("cuts must ascend")
             known[name] = value
-        known["versions"] = files.FrozenDict(self.versions)
-        for name, value in (known | files.check_fields(self)).items():
-            object.__setattr__(self, name, value)
+        self._freeze(**known | files.check_fields(self))
 
     def predicts(self, p: ArrayLike) -> npt.NDArray[np.int64]:
         """Return the column of the chosen class, (n,); ties go to the first.
@@ -452,27 +449,11 @@ class MultiClassRule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
         """Return the rule that a file holds, with its numbers checked."""
-        number = files.number
-
-        def array(name: str) -> Floats | None:
-            found = values.get(name)  # older files have none
-            return found and np.vectorize(number, otypes=[np.float64])(found)
-
-        names = ("score", "argmax_score", "optimism", "mean", "coverage")
-        return cls(
-            classes=tuple(values["classes"]),
-            weights=np.array([number(x) for x in values["weights"]]),
-            offsets=array("offsets"),
-            gains=array("gains"),
-            cuts=array("cuts"),
-            metric=files.loaded_metric(values["metric"]),
-            interval=files.interval(values["interval"]),
-            n=files.count(values["n"]),
-            calibrator=files.loaded_calibrator(values["calibrator"]),
-            notes=tuple(values["notes"]),
-            versions=values["versions"],
-            **{name: number(values[name]) for name in names},
-        )
+        arrays = ("weights", "offsets", "gains", "cuts")  # older files have the first
+        values = dict.fromkeys(arrays[1:]) | values
+        known = files.read_fields(cls, values)
+        numbers = np.vectorize(files.number, otypes=[np.float64])
+        return cls(**known | {x: known[x] and numbers(known[x]) for x in arrays})
 
     def _portable(self) -> PortableRule:
         """Return the rule as weights and offsets, or cuts, for other languages."""
