@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.arguments import (
-    check_count,
-    check_share,
-    is_sized,
-    refuse_given,
-    shown,
-)
+from argmetric._ground.arguments import check_count, check_share, is_sized, shown
 from argmetric._ground.labels import Labels
 from argmetric._ground.types import Booleans, Floats, Integers, Interval, Label
 from argmetric._ground.validation import read_scores, warn_user
@@ -241,8 +235,9 @@ def check_terms(
 ) -> Terms | None:
     """Return the terms of a guarantee; None without a confidence."""
     if confidence is None:
-        given = {"new_rows": new_rows, "prior": prior}
-        refuse_given(given, "goes with confidence: pass confidence=0.95")
+        if new_rows is not None or prior is not None:
+            name = "prior" if new_rows is None else "new_rows"
+            raise ValueError(f"{name} goes with confidence: pass confidence=0.95")
         return None
     if y is None:
         raise ValueError("confidence needs labelled rows, and y is None")
