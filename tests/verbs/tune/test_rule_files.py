@@ -26,7 +26,7 @@ P = np.array([0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.35, 0.8])
 
 @pytest.fixture(scope="module")
 def all_rules():
-    y, p = labelled()
+    y, p = labelled(400)
     matrix = np.stack([p, 1 - p, p**2], axis=1)
     labels = np.stack([y, 1 - y, y], axis=1)
     classes = np.array(["a", "b", "c"])[(y + (p > 0.6)).astype(int)]

@@ -166,7 +166,7 @@ def test_equal_scores_warn_once_and_predict_all_or_none():
 
 def test_few_rows_are_noted_and_not_warned_of():
     assert any("tuned on 8 rows" in note for note in tune(Y, P).notes)
-    assert not tune(*labelled()).notes
+    assert not tune(*labelled(400)).notes
 
 
 # ------------------------------------------------------------------ thresholds
@@ -213,7 +213,7 @@ def test_a_rule_is_the_same_on_32_bit_scores_and_from_csv(tmp_path):
 
 
 def test_logits_that_meet_a_rule_for_probabilities_are_noticed():
-    rule = tune(*labelled())
+    rule = tune(*labelled(400))
     with pytest.warns(UserWarning, match="are these logits") as seen:
         rule.apply([-2.0, 3.0])
     assert seen[0].filename == __file__
