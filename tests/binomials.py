@@ -1,8 +1,11 @@
-"""Tails of binomial distributions as fractions, and the errors that a test allows."""
+"""Exact probabilities: tails of binomials, errors that a test allows, all samples."""
 
 import math
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
+
+import numpy as np
 
 
 @cache
@@ -21,3 +24,26 @@ def most_errors(k, wrong, delta):
     while found + 1 < k and tail(k, wrong, found + 1) <= delta:
         found += 1
     return found
+
+
+def population(scores, kinds):
+    """Score, label and share of each kind of row, by (mass, P(positive)) of scores."""
+    total = sum(mass for mass, _ in kinds)
+    return [
+        (score, label, Fraction(mass, total) * (q if label else 1 - q))
+        for score, (mass, text) in zip(scores, kinds, strict=True)
+        for q in [Fraction(text)]
+        for label in (True, False)
+    ]
+
+
+def all_samples(cells, n):
+    """Yield scores, labels and exact probability of all samples of n rows."""
+    places = n + len(cells) - 1
+    for bars in combinations(range(places), len(cells) - 1):
+        counts = np.diff([-1, *bars, places]) - 1
+        probability = Fraction(math.factorial(n))
+        for count, (_, _, share) in zip(counts.tolist(), cells, strict=True):
+            probability *= share**count / math.factorial(count)
+        p, y = (np.repeat([cell[i] for cell in cells], counts) for i in (0, 1))
+        yield p, y, probability

@@ -175,17 +175,14 @@ def is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
 
 
-def check_seed(
-    value: object, name: str = "random_state", high: int = LARGEST_COUNT
-) -> None:
+def check_seed(value: object, high: int = LARGEST_COUNT) -> None:
     """Refuse what starts no generator: whole numbers do, None and generators."""
     if value is None or isinstance(value, np.random.Generator | np.random.RandomState):
         return
     if not is_whole(value):
-        raise TypeError(
-            f"{name} must be a whole number, a generator or None, not {shown(value)}"
-        )
-    check_count(value, name, high=high)
+        wanted = "a whole number, a generator or None"
+        raise TypeError(f"random_state must be {wanted}, not {shown(value)}")
+    check_count(value, "random_state", high=high)
 
 
 def check_label(value: object, name: str = "pos_label") -> None:
@@ -264,14 +261,14 @@ def check_path(value: Any, name: str = "path") -> str:
     raise ValueError(f"{name} must be the name of a file, not {shown(value)}")
 
 
-def check_bytes(value: object, name: str, *, low: int = 1) -> int:
+def check_bytes(value: object, name: str) -> int:
     """Return a number of bytes from a number, or from text such as 2GB or 512MiB."""
     if not isinstance(value, str):
-        return check_count(value, name, low=low)
+        return check_count(value, name, low=1)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", value.lower())
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"{name} must be a size such as '2GB', not {shown(value)}")
-    return check_count(int(float(match[1]) * _UNITS[match[2]]), name, low=low)
+    return check_count(int(float(match[1]) * _UNITS[match[2]]), name, low=1)
 
 
 def _number(value: object, name: str, wanted: str) -> Any:
@@ -322,6 +319,13 @@ def renamed_keyword(value: object, old_value: object, *, old: str, new: str) -> 
         stacklevel=3,
     )
     return old_value
+
+
+def refuse_given(options: Mapping[str, object], reason: str) -> None:
+    """Refuse options that were passed: what is neither None nor False."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise ValueError(f"{name} {reason}")
 
 
 def is_tensor(values: object) -> bool:

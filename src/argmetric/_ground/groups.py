@@ -11,11 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._ground.labels import PLAIN_TYPES, missing_labels
 from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
-from argmetric._ground.validation import check_length, is_missing, to_numpy
+from argmetric._ground.validation import check_length, to_numpy
 
-# Ids of these types are neither missing nor unhashable.
-_PLAIN_IDS = frozenset({str, bytes, int, bool})
 FEW_IDS = 4096  # so many are sorted, without loading numba
 MANY_ROWS = 1 << 21  # so many pay for loading numba; the numbers are the same
 MANY_GROUPS = 1 << 14  # from here on rows are brought into bins of groups first
@@ -94,33 +93,24 @@ def check_groups(
     if values.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {values.ndim}")
     check_length(values, name, n, other)
-    missing = np.zeros(0, dtype=np.int64)
-    if values.dtype.kind in "fc":
-        missing = np.flatnonzero(np.isnan(values))
-    elif values.dtype.kind in "mM":
-        missing = np.flatnonzero(np.isnat(values))
-    elif values.dtype.kind == "O" and not _PLAIN_IDS.issuperset(map(type, values)):
-        for i, value in enumerate(values):
-            if is_missing(value):
-                missing = np.array([i])
-                break
-            try:
-                hash(value)
-            except TypeError:
-                raise TypeError(
-                    f"{name} has an id at row {i} that cannot be hashed: {value!r}"
-                ) from None
+    missing = np.flatnonzero(missing_labels(values))
     if missing.size:
         raise ValueError(f"{name} has a missing value at row {missing[0]}")
-    if values.dtype.kind == "O":
+    kinds = set(map(type, values)) if values.dtype.kind == "O" else set()
+    for i, value in enumerate(() if kinds <= PLAIN_TYPES else values):
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(
+                f"{name} has an id at row {i} that cannot be hashed: {value!r}"
+            ) from None
+    if len({_kind_of_number(kind) for kind in kinds} - {""}) > 1:
         _refuse_equal_ids(values, name)
     return values
 
 
 def _refuse_equal_ids(values: npt.NDArray[Any], name: str) -> None:
     """Refuse group ids that are equal but of different types, such as 1 and True."""
-    if len({_kind_of_number(kind) for kind in set(map(type, values))} - {""}) < 2:
-        return
     seen: dict[Any, int] = {}
     for row, value in enumerate(values):
         first = seen.setdefault(value, row)

@@ -110,7 +110,7 @@ def _odd_one(found: Sequence[Any], where: Callable[[Any], str] | None) -> str:
     return f" ({shown(odd)} at {where(odd)})"
 
 
-_NEVER_MISSING = frozenset({str, bytes, int, bool})
+PLAIN_TYPES = frozenset({str, bytes, int, bool})
 
 
 def label_array(values: Any, name: str = "y") -> AnyArray:
@@ -156,7 +156,7 @@ def missing_labels(array: AnyArray) -> Booleans:
         return np.asarray(np.isnat(array))
     if array.dtype.kind == "O":
         flat = array.ravel()
-        if not _NEVER_MISSING.issuperset(map(type, flat)):
+        if not PLAIN_TYPES.issuperset(map(type, flat)):
             gaps = [is_missing(label) for label in flat]
             return np.array(gaps, dtype=bool).reshape(array.shape)
     return np.zeros(array.shape, dtype=bool)

@@ -87,9 +87,9 @@ def refuse_utf16_and_zero_bytes(
         )
 
 
-def is_too_deep(text: bytes, n_objects: int = 1) -> bool:
+def is_too_deep(text: bytes) -> bool:
     """Return whether JSON is nested deeper than `MAX_NESTING`, ignoring strings."""
-    if text.count(b"[") + text.count(b"{") < MAX_NESTING + n_objects:
+    if text.count(b"[") + text.count(b"{") <= MAX_NESTING:
         return False
     codes = np.frombuffer(_STRING.sub(b"", text), dtype=np.uint8)
     opened = (codes == ord("[")) | (codes == ord("{"))

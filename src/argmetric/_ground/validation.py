@@ -401,7 +401,6 @@ def warn_of_scale(
     *,
     logits: bool,
     given: object = None,
-    name: str = "p",
     zeros: bool = False,
     rows: int | None = None,
 ) -> None:
@@ -422,17 +421,17 @@ def warn_of_scale(
         return
     if logits:
         warn_user(
-            f"logits=True, but all {n:,} values of {name} lie between 0 and "
-            "1: if they are probabilities, leave logits=True out"
+            f"logits=True, but all {n:,} values of p lie between 0 and 1: if they are "
+            "probabilities, leave logits=True out"
         )
         return
     ones = scores == 1.0
     both = ones.any() and (zeros or not ones.all())
     if both and (ones | (scores == 0.0)).all():
         warn_user(
-            f"{name} has {n:,} values, all of them 0 or 1: are these "
-            "predicted labels? They are taken for certain; pass predict_proba(X)[:, 1] "
-            "instead, and calibrate a model that gives no other probabilities"
+            f"p has {n:,} values, all of them 0 or 1: are these predicted labels? They "
+            "are taken for certain; pass predict_proba(X)[:, 1] instead, and calibrate "
+            "a model that gives no other probabilities"
         )
 
 

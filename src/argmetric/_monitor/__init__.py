@@ -17,6 +17,7 @@ from argmetric._ground.arguments import (
     check_flag,
     check_number,
     check_share,
+    refuse_given,
     shown,
 )
 from argmetric._ground.groups import check_groups
@@ -314,12 +315,8 @@ def _monitor_rule(
     what = "the gap between groups" if isinstance(rule, ParityRule) else "its promises"
     if isinstance(rule, ReviewRule):
         alone = alone | {"groups": groups}
-    for name, value in alone.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} has no meaning with a {type(rule).__name__}: what is "
-                f"monitored is {what}, on all rows"
-            )
+    watched = f"what is monitored is {what}, on all rows"
+    refuse_given(alone, f"has no meaning with a {type(rule).__name__}: {watched}")
     if isinstance(rule, ParityRule):
         return _monitor_parity(p, rule, groups, how)
     parts = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -135,6 +135,24 @@ def report_check(check: AnyCheck) -> Report:
     )
 
 
+def _page(
+    rule: Rule | ReviewRule | ClassReviewRule | ParityRule,
+    about: str,
+    cards: Iterable[Card],
+    section: Section,
+    **known: Any,
+) -> Report:
+    """Return the page of a rule: cards and a section."""
+    return Report(
+        subtitle=f"{counted(rule.n, 'row')}; {about}",
+        cards=tuple(cards),
+        sections=(section,),
+        notes=rule.notes,
+        values={"rule": rule.to_dict()},
+        **known,
+    )
+
+
 def report_rule(rule: Rule) -> Report:
     """Return a report of a tuned rule."""
     name = metric_title(rule.metric.name)
@@ -146,15 +164,8 @@ def report_rule(rule: Rule) -> Report:
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))
     figures = tuple(_thresholds(rule, name))
     section = Section("thresholds", f"{name} by threshold", (), (table,), figures)
-    return Report(
-        kind="rule",
-        title=f"A threshold for {name}",
-        subtitle=f"{counted(rule.n, 'row')}; metric: {name}",
-        cards=tuple(cards),
-        sections=(section,),
-        notes=rule.notes,
-        values={"rule": rule.to_dict()},
-    )
+    title = f"A threshold for {name}"
+    return _page(rule, f"metric: {name}", cards, section, kind="rule", title=title)
 
 
 def report_review(rule: ReviewRule) -> Report:
@@ -164,16 +175,9 @@ def report_review(rule: ReviewRule) -> Report:
     cards = make_cards((name, lines[name]) for name in wanted if name in lines)
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))
     figures = tuple(_review_bands(rule))
-    return Report(
-        kind="review",
-        title="Accept, ask or reject",
-        subtitle=f"{counted(rule.n, 'row')}; {rule._bands}",
-        cards=tuple(cards),
-        sections=(Section("bands", "Rows by score", (), (table,), figures),),
-        notes=rule.notes,
-        assumptions=rule.assumptions,
-        values={"rule": rule.to_dict()},
-    )
+    section = Section("bands", "Rows by score", (), (table,), figures)
+    known = {"title": "Accept, ask or reject", "assumptions": rule.assumptions}
+    return _page(rule, rule._bands, cards, section, kind="review", **known)
 
 
 def report_class_review(rule: ClassReviewRule) -> Report:
@@ -200,16 +204,9 @@ def report_class_review(rule: ClassReviewRule) -> Report:
         caption = "Rows whose most probable class it is, and those that are given it. "
         caption += "Few are: label more rows, or lower the promise."
         figures = (by_name(caption, "labelled rows", names, parts),)
-    return Report(
-        kind="class review",
-        title="A class, or a person",
-        subtitle=f"{counted(rule.n, 'row')}; {rule._bands}",
-        cards=tuple(cards),
-        sections=(Section("classes", "Classes", (), tuple(tables), figures, after),),
-        notes=rule.notes,
-        assumptions=rule.assumptions,
-        values={"rule": rule.to_dict()},
-    )
+    section = Section("classes", "Classes", (), tuple(tables), figures, after)
+    said = {"title": "A class, or a person", "assumptions": rule.assumptions}
+    return _page(rule, rule._bands, cards, section, kind="class review", **said)
 
 
 def report_parity(rule: ParityRule) -> Report:
@@ -238,16 +235,9 @@ def report_parity(rule: ParityRule) -> Report:
     after = (f"{left:,} more groups are not shown.",) if left > 0 else ()
     figures = tuple(_parity_figures(rule, names))
     text = (f"{rule.sentence[0].upper()}{rule.sentence[1:]}.",)
-    return Report(
-        kind="parity",
-        title=f"The same {rate} for {len(names):,} groups",
-        subtitle=f"{counted(rule.n, 'row')}; metric: {title}",
-        cards=tuple(cards),
-        sections=(Section("groups", "Groups", text, (table,), figures, after),),
-        notes=rule.notes,
-        assumptions=rule.assumptions,
-        values={"rule": rule.to_dict()},
-    )
+    section = Section("groups", "Groups", text, (table,), figures, after)
+    known = {"title": f"The same {rate} for {len(names):,} groups"}
+    return _page(rule, f"metric: {title}", cards, section, kind="parity", **known)
 
 
 def _parity_figures(rule: ParityRule, names: list[str]) -> Iterator[Figure]:

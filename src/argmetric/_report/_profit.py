@@ -68,11 +68,13 @@ class ProfitPage(DecisionPage):
         half, best = decision.cut_half, decision.best_cut
         text = _Scores(asked.layout.scores).cut_text(best.threshold)
         by_score = "no row is positive" if text is None else f"{self.scale} ≥ {text}"
-        masks = (
-            asked.layout.scores >= best.threshold,
-            asked.given.scores >= half.threshold,
-        )
-        cuts = [self._cut(one, x) for one, x in zip((best, half), masks, strict=True)]
+        self.masks = {
+            "chosen": chosen,
+            "cut": asked.layout.scores >= best.threshold,
+            "half": asked.given.scores >= half.threshold,
+        }
+        ends = {"cut": best, "half": half}
+        cuts = [self._cut(one, self.masks[look]) for look, one in ends.items()]
         at_half = f"{self.raw} ≥ {half.threshold:g}"
         self.rivals = [
             (self.own, "chosen", self.cut, own, None),
@@ -153,7 +155,7 @@ class ProfitPage(DecisionPage):
         """Return the section with the expected profit by number of rows."""
         total, rows = self.asked.probabilities, []
         cuts = [
-            (name, text, cut, self._mask(look))
+            (name, text, cut, self.masks[look])
             for name, look, text, cut, _ in self.rivals
         ]
         every = Cut(-math.inf, self.decision.n, self.everything)
@@ -170,57 +172,37 @@ class ProfitPage(DecisionPage):
         title = "Expected profit by number of rows"
         return Section("profit", title, (), (table,), (self.picture(),), tuple(after))
 
-    def _mask(self, look: str) -> Booleans:
-        asked, decision = self.asked, self.decision
-        if look == "chosen":
-            return np.asarray(self.forecasts.chosen)
-        if look == "cut":
-            return np.asarray(asked.layout.scores >= decision.best_cut.threshold)
-        return np.asarray(asked.given.scores >= decision.cut_half.threshold)
-
     def picture(self) -> Figure:
         """Return the expected profit against the number of rows, marked."""
         found, n, values = self.forecast, self.decision.n, self._knots()
         best = float(self.curve_.argmax())
         ks = [cut.n_positives for *_, cut, _ in self.rivals]
         most = min(float(n), reach(best, *ks))
-        inside = [k <= most for k in values["k"]]
-        shown = [name for name in ("expected", "actual") if values[name] is not None]
-        heights = [
-            y for name in shown for k, y in zip(inside, values[name], strict=True) if k
-        ]
-        heights += [cut.expected for *_, cut, _ in self.rivals]
-        ends = found.interval
-        y = draw.axis(
-            "Expected profit",
-            min(*heights, ends[0]),
-            max(*heights, ends[1]),
-            text=amount,
-        )
-        k = [x for x, there in zip(values["k"], inside, strict=True) if there]
+        k, (low, high) = [x for x in values["k"] if x <= most], found.interval
+        heights = [low, high, *(cut.expected for *_, cut, _ in self.rivals)]
         layers = []
         for name, look in (("actual", "line second"), ("expected", "line")):
-            if name in shown:
+            if values[name] is not None:
                 some = values[name][: len(k)]
                 called = "actual profit" if name == "actual" else ""
                 layers.append(draw.line(k, some, look, called))
+                heights += some
+        y = draw.axis("Expected profit", min(heights), max(heights), text=amount)
         if n <= most:
             layers.append(draw.points([n], [self.everything], "unsure", "every row"))
         for called, look, _, cut, _ in reversed(self.rivals[1:]):
             layers.append(draw.points([cut.n_positives], [cut.expected], look, called))
         wide = f"{draw.percent(found.coverage)} interval"
-        low, high = ends
         more: dict[str, Any] = {"low": [low], "high": [high]}
         more["titles"] = [f"{wide} {draw.scores(low, high)}"]
         name, at = f"{self.own}, {wide}", [found.n_positives]
         layers.append(draw.points(at, [found.mean], "chosen", name, **more))
         text = (
             "The curve adds rows by expected gain, the largest first: its top is where "
+            "the next row would lose. Cuts of the score choose other rows."
         )
-        text += "the next row would lose. Cuts of the score choose other rows."
-        x = draw.axis(
-            "rows chosen", 0.0, most, text=draw.count_text, whole=True, exact=True
-        )
+        how: Any = {"text": draw.count_text, "whole": True, "exact": True}
+        x = draw.axis("rows chosen", 0.0, most, **how)
         return Figure(text, x, y, tuple(layers))
 
     def _knots(self) -> dict[str, Any]:

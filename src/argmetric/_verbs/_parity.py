@@ -183,13 +183,13 @@ class GroupCurve:
     alarms: Floats
 
 
-def observed_curve(scores: Floats, positive: Booleans, *, recall: bool) -> GroupCurve:
+def observed_curve(scores: Floats, positive: Booleans) -> GroupCurve:
     """Return proportions of positives and negatives above the cut of each rate.
 
     Without rows, or those of one kind, nothing is known: the rate itself.
     """
     rates = np.linspace(0.0, 1.0, GRID)
-    base = np.sort(scores[positive] if recall else scores)[::-1]
+    base = np.sort(scores)[::-1]
     if not base.size:
         return GroupCurve(rates, rates)
     places = np.clip(rates * (base.size + 1), 1, base.size) - 1
@@ -200,7 +200,7 @@ def observed_curve(scores: Floats, positive: Booleans, *, recall: bool) -> Group
     ]
     for one in above:
         one[0], one[-1] = 0.0, 1.0
-    return GroupCurve(rates if recall else above[0], above[1])
+    return GroupCurve(*above)
 
 
 @dataclass(frozen=True)

@@ -177,10 +177,6 @@ class Guarantee(Result):
         return self._sentence(f"p ≥ {self.threshold:.4g}", self.confidence)
 
     @property
-    def _names(self) -> list[str]:
-        return [one.name for one in self.promises]
-
-    @property
     def _limits(self) -> tuple[object, ...]:
         """Limits as requested, and their rows; a floor under the metric is a result."""
         asked = [(x.name, x.name == "min_score" or x.bound) for x in self.promises]
@@ -236,7 +232,7 @@ class Guarantee(Result):
             *(() if self.low is None else self._keys("low")),
             *(self._keys("classes") if self.classes else ()),
         ]
-        names = map(str, self.classes) if self.classes else self._names
+        names = map(str, self.classes or [one.name for one in self.promises])
         pairs = zip(names, self.promises, strict=True)
         counts = [(name, one.counts) for name, one in pairs]
         return [*found, *first_lines(counts, len(counts), MOST_NAMES, "classes")]

@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_share, shown
-from argmetric._ground.display import COUNT, Field, Headline, documented
+from argmetric._ground.display import COUNT, Field, documented
 from argmetric._ground.label_words import list_labels
 from argmetric._ground.labels import plain_label
 from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
@@ -50,14 +50,13 @@ from argmetric._verbs.guarantees import (
     Guarantee,
     NotCertifiedError,
     Promise,
-    guarantee_sentence,
 )
 from argmetric._verbs.tune import (
     NOT_FITTED,
     ONE_CROSSING,
+    AskingRule,
     LabelledRows,
     PortableRule,
-    SavedRule,
     Terms,
     certify_limit,
     check_ask,
@@ -89,7 +88,7 @@ ROOT_2 = math.sqrt(2.0)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassReviewRule(SavedRule):
+class ClassReviewRule(AskingRule):
     """A threshold for each class: rows below it are left to a person.
 
     Experimental: may change in any release.
@@ -183,10 +182,7 @@ class ClassReviewRule(SavedRule):
             )
         known = {"classes": classes, "thresholds": thresholds, "ask": ask}
         known["min_precision"] = files.read_only(floors)
-        known |= {"notes": tuple(self.notes), **files.check_fields(self)}
-        known["versions"] = files.FrozenDict(self.versions)
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        self._freeze(**known, **files.check_fields(self))
 
     @property
     def metric(self) -> Metric:
@@ -227,20 +223,6 @@ class ClassReviewRule(SavedRule):
             A class for each row, or `ask`.
         """
         return labels_of(self.predicts(p), (*self.classes, self.ask))
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Assumptions behind the promises."""
-        return () if self.guarantee is None else self.guarantee.assumptions
-
-    _told = ("automated",)
-
-    def _headline(self) -> Headline:
-        words = "unknown" if math.isnan(self.automated) else f"{self.automated:.1%}"
-        if self.automated_interval is not None:
-            ends = "{:.1%} to {:.1%}".format(*self.automated_interval)
-            words += f" ({self.coverage:.0%} interval {ends})"
-        return Headline("automated", words, self._bands)
 
     @property
     def _bands(self) -> str:
@@ -291,17 +273,11 @@ class ClassReviewRule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ClassReviewRule:
         """Return the rule that a file holds, with its numbers checked."""
-        known = {one.name: values[one.name] for one in fields(cls)}
+        known = files.read_fields(cls, values)
         for name in ("thresholds", "min_precision"):
-            known[name] = np.array([*map(files.number, known[name])])
-        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
-        known["n"] = files.count(known["n"])
-        known["automated"] = files.number(known["automated"])
-        known["automated_interval"] = files.interval(known["automated_interval"])
-        if known["guarantee"] is not None:
-            known["guarantee"] = Guarantee._from_plain(known["guarantee"])
-        if known["counts"] is not None:
-            known["counts"] = tuple(map(tuple, known["counts"]))
+            known[name] = np.array([*map(files.number, values[name])])
+        if values["counts"] is not None:
+            known["counts"] = tuple(map(tuple, values["counts"]))
         return cls(**known)
 
     def _portable(self) -> PortableRule:
@@ -321,13 +297,6 @@ class ClassReviewRule(SavedRule):
             least=tuple(self.thresholds.tolist()),
             promise=self._promise,
         )
-
-    @property
-    def _promise(self) -> str:
-        return guarantee_sentence({"": self.guarantee})
-
-    def _title(self) -> str:
-        return f"ClassReviewRule({self._bands})"
 
     def _columns(self) -> dict[str, object]:
         columns: dict[str, object] = {"class": [str(name) for name in self.classes]}

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from argmetric._ground.arguments import refuse_given
 from argmetric._ground.types import ArrayLike, Floats
 from argmetric._monitor import NEGATIVE, Period, ReviewMonitoring
 from argmetric._monitor import monitor as monitor_label
@@ -99,12 +100,8 @@ def monitor_review(
     how: dict[str, Any],
 ) -> ClassReviewMonitoring:
     """Monitor the promise of each class; options that go with a metric are refused."""
-    for name, value in alone.items():
-        if value is not None and value is not False:
-            raise ValueError(
-                f"{name} has no meaning with a ClassReviewRule: what is monitored are "
-                "its promises, on probabilities"
-            )
+    watched = "what is monitored are its promises, on probabilities"
+    refuse_given(alone, f"has no meaning with a ClassReviewRule: {watched}")
     y, old = reference
     floors = rule.min_precision
     assert floors is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -274,7 +274,6 @@ class MultiClassRule(SavedRule):
         if np.shape(offsets) != weights.shape or not np.isfinite(offsets).all():
             raise ValueError("offsets must be finite numbers, one for each class")
         known: dict[str, Any] = {"weights": weights, "classes": classes}
-        known["notes"] = tuple(self.notes)
         known["offsets"] = files.read_only(offsets)
         for name, shape in ("gains", weights.shape * 2), ("cuts", (len(classes) - 1,)):
             if getattr(self, name) is None:
@@ -287,9 +286,7 @@ class MultiClassRule(SavedRule):
             if name == "cuts" and (value[1:] < value[:-1]).any():
                 raise ValueError("cuts must ascend")
             known[name] = value
-        known["versions"] = files.FrozenDict(self.versions)
-        for name, value in (known | files.check_fields(self)).items():
-            object.__setattr__(self, name, value)
+        self._freeze(**known | files.check_fields(self))
 
     def predicts(self, p: ArrayLike) -> npt.NDArray[np.int64]:
         """Return the column of the chosen class, (n,); ties go to the first.
@@ -449,20 +446,11 @@ class MultiClassRule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
         """Return the rule that a file holds, with its numbers checked."""
-        later = ("offsets", "gains", "cuts")  # older files have none
-        names = [one.name for one in fields(cls) if one.name not in later]
-        known = {name: values[name] for name in names}
-        for name in ("weights", *later):
-            if values.get(name) is not None:
-                as_numbers = np.vectorize(files.number, otypes=[np.float64])
-                known[name] = as_numbers(values[name])
-        for name in ("score", "argmax_score", "optimism", "mean", "coverage"):
-            known[name] = files.number(known[name])
-        known["metric"] = files.loaded_metric(known["metric"])
-        known["interval"] = files.interval(known["interval"])
-        known["n"] = files.count(known["n"])
-        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
-        return cls(**known)
+        arrays = ("weights", "offsets", "gains", "cuts")  # older files have the first
+        values = dict.fromkeys(arrays[1:]) | values
+        known = files.read_fields(cls, values)
+        numbers = np.vectorize(files.number, otypes=[np.float64])
+        return cls(**known | {x: known[x] and numbers(known[x]) for x in arrays})
 
     def _portable(self) -> PortableRule:
         """Return the rule as weights and offsets, or cuts, for other languages."""

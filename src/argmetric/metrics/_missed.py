@@ -24,7 +24,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import refuse_given, shown
 from argmetric._ground.types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._rates import Utility, refuse_for_amounts
@@ -391,12 +391,11 @@ def counts_negatives(metric: Metric) -> bool:
 
 def refuse_with_missed(metric: Metric, options: Mapping[str, object]) -> None:
     """Refuse options that know of rows alone, if the metric has missed positives."""
-    for name, value in options.items() if isinstance(metric, MissedPositives) else ():
-        if value is not None and value is not False:
-            raise ValueError(
-                f"{name} does not go with missed: it knows of rows alone, and missed "
-                "positives are none; leave one of both out"
-            )
+    if isinstance(metric, MissedPositives):
+        reason = "it knows of rows alone, and missed positives are none"
+        refuse_given(
+            options, f"does not go with missed: {reason}; leave one of both out"
+        )
 
 
 def is_listed(missed: object) -> bool:

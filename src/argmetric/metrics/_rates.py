@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._ground.arguments import check_number
+from argmetric._ground.arguments import check_number, refuse_given
 from argmetric._ground.types import Booleans, Floats
 from argmetric._ground.validation import count_dimensions, to_floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
@@ -261,12 +261,11 @@ def _worth(value: object, name: str) -> float | Floats:
 
 def refuse_for_amounts(options: Mapping[str, object]) -> None:
     """Refuse options that have no meaning beside one worth a row."""
-    for name, value in options.items():
-        if value is not None and value is not False:
-            raise ValueError(
-                f"{name} does not go with a Utility of one value a row, which is a sum "
-                "over the rows of one vector: leave it out, or pass four numbers"
-            )
+    refuse_given(
+        options,
+        "does not go with a Utility of one value a row, which is a sum over the rows "
+        "of one vector: leave it out, or pass four numbers",
+    )
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -43,6 +43,15 @@ def best_of_all_sets(p, cost, budget, metric, most=None):
     return best
 
 
+def check_best(p, cost, budget, metric):
+    d = am.decide(p, metric, budget=(cost, budget))
+    assert cost @ d.labels <= budget
+    assert d.gap == 0.0
+    wanted = best_of_all_sets(p, cost, budget, metric)
+    assert d.expected == pytest.approx(wanted, abs=1e-10)
+    assert expected_of(p, d.labels, metric) == pytest.approx(wanted, abs=1e-10)
+
+
 @pytest.mark.parametrize("metric", METRICS + CURVED)
 def test_short_segments_get_the_best_labels(metric):
     rng = np.random.default_rng(0)
@@ -50,25 +59,14 @@ def test_short_segments_get_the_best_labels(metric):
         n = int(rng.integers(1, 8))
         p, cost = rng.random(n), rng.integers(0, 9, n).astype(float)
         p[rng.random(n) < 0.1] = rng.integers(0, 2)
-        budget = float(rng.integers(0, 20))
-        d = am.decide(p, metric, budget=(cost, budget))
-        assert cost @ d.labels <= budget
-        assert d.gap == 0.0
-        wanted = best_of_all_sets(p, cost, budget, metric)
-        assert d.expected == pytest.approx(wanted, abs=1e-10)
-        assert expected_of(p, d.labels, metric) == pytest.approx(wanted, abs=1e-10)
+        check_best(p, cost, float(rng.integers(0, 20)), metric)
 
 
 @pytest.mark.parametrize("metric", ["f1", "mcc", *CURVED])
 def test_twelve_rows_get_the_best_labels(metric):
     rng = np.random.default_rng(9)
     p, cost = rng.beta(1, 2, 12), rng.integers(1, 30, 12).astype(float)
-    budget = np.sort(cost)[:6].sum()
-    d = am.decide(p, metric, budget=(cost, budget))
-    assert d.gap == 0.0
-    wanted = best_of_all_sets(p, cost, budget, metric)
-    assert d.expected == pytest.approx(wanted, abs=1e-10)
-    assert expected_of(p, d.labels, metric) == pytest.approx(wanted, abs=1e-10)
+    check_best(p, cost, np.sort(cost)[:6].sum(), metric)
 
 
 @settings(deadline=None, max_examples=25)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from argmetric import NotCertifiedError
 from argmetric._verbs import _binomial as tests
 from argmetric._verbs._certify import LabelledRows, Terms, certify
 from argmetric.metrics import get_metric
-from binomials import most_errors, tail
+from binomials import all_samples, most_errors, population, tail
 
 RECALL = get_metric("recall")
 
@@ -139,38 +138,20 @@ POPULATIONS = {
 @pytest.mark.parametrize("scores", [(0.2, 0.5, 0.9), (0.8, 0.9, 1.0)])
 def test_the_risk_of_all_draws_is_within_what_is_promised(name, scores):
     """All draws of 7 rows with their exact probabilities, a floor of 1/2."""
-    n, floor, delta = 7, Fraction(1, 2), Fraction(1, 4)
-    kinds = POPULATIONS[name]
-    total = sum(mass for mass, _ in kinds)
-    cells = [
-        (
-            score,
-            label,
-            Fraction(mass, total) * (Fraction(p) if label else 1 - Fraction(p)),
-        )
-        for score, (mass, p) in zip(scores, kinds, strict=True)
-        for label in (True, False)
-    ]
+    floor, delta, kinds = Fraction(1, 2), Fraction(1, 4), POPULATIONS[name]
     above = [kinds[i:] for i in range(3)]
     precision = {
         score: sum(m * Fraction(p) for m, p in rest) / max(sum(m for m, _ in rest), 1)
         for score, rest in zip(scores, above, strict=True)
     }
     broken = everything = Fraction(0)
-    for bars in combinations(range(n + 5), 5):
-        counts = np.diff([-1, *bars, n + 5]) - 1
-        ways, probability = math.factorial(n), Fraction(1)
-        for count, (_, _, cell) in zip(counts.tolist(), cells, strict=True):
-            ways //= math.factorial(count)
-            probability *= cell**count
-        everything += ways * probability
+    for p, y, probability in all_samples(population(scores, kinds), 7):
+        everything += probability
         if not probability:
             continue
-        p = np.repeat([cell[0] for cell in cells], counts)
-        y = np.repeat([cell[1] for cell in cells], counts)
         low = certified(p, y, floor, delta)
         if low < math.inf and precision[low] < floor:
-            broken += ways * probability
+            broken += probability
     assert everything == 1
     assert broken <= delta
 

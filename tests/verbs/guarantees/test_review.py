@@ -5,7 +5,6 @@ import math
 import pickle
 import re
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import argmetric as am
 from argmetric._verbs._certify import LabelledRows, Terms
 from argmetric._verbs.tune._review import proportion_interval, review_guarantee
 from argmetric.metrics import get_metric
-from binomials import tail
+from binomials import all_samples, population, tail
 
 F1 = get_metric("f1")
 RNG = np.random.default_rng(0)
@@ -45,14 +44,8 @@ POPULATIONS = {
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_the_risk_of_all_draws_is_within_what_is_promised(name):
     """All draws of 6 rows with their exact probabilities, both floors 1/2."""
-    n, scores, kinds = 6, (0.2, 0.5, 0.9), POPULATIONS[name]
-    total = sum(mass for mass, _ in kinds)
-    cells = [
-        (score, label, Fraction(mass, total) * (q if label else 1 - q))
-        for score, (mass, text) in zip(scores, kinds, strict=True)
-        for q in [Fraction(text)]
-        for label in (True, False)
-    ]
+    scores = 0.2, 0.5, 0.9
+    cells = population(scores, POPULATIONS[name])
 
     def right(taken, label):
         mass = {x: sum(c for s, _, c in cells if s == x) for x in taken}
@@ -60,21 +53,14 @@ def test_the_risk_of_all_draws_is_within_what_is_promised(name):
         return not mass or hits / sum(mass.values()) >= Fraction(1, 2)
 
     broken = {"accept": Fraction(0), "reject": Fraction(0)}
-    for bars in combinations(range(n + 5), 5):
-        counts = np.diff([-1, *bars, n + 5]) - 1
-        ways, probability = math.factorial(n), Fraction(1)
-        for count, (_, _, cell) in zip(counts.tolist(), cells, strict=True):
-            ways //= math.factorial(count)
-            probability *= cell**count
-        p = np.repeat([cell[0] for cell in cells], counts)
-        y = np.repeat([cell[1] for cell in cells], counts)
+    for p, y, probability in all_samples(cells, 6):
         low, high = cuts(p, y, {"min_precision": 0.5, "min_npv": 0.5}, 0.5)
         accepted, rejected = (
             [x for x in scores if x >= high],
             [x for x in scores if x < low],
         )
-        broken["accept"] += 0 if right(accepted, True) else ways * probability
-        broken["reject"] += 0 if right(rejected, False) else ways * probability
+        broken["accept"] += 0 if right(accepted, True) else probability
+        broken["reject"] += 0 if right(rejected, False) else probability
     assert max(broken.values()) <= Fraction(1, 4)
 
 

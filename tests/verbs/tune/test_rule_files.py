@@ -12,6 +12,7 @@ import pytest
 
 import argmetric as am
 from argmetric import tune
+from exported import labelled
 from refusing import refuses
 
 NAN = math.nan
@@ -20,18 +21,12 @@ Y = np.array([0, 0, 1, 0, 1, 1, 0, 1])
 P = np.array([0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.35, 0.8])
 
 
-def many(n=400, seed=0):
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < 0.3).astype(int)
-    return y, 1 / (1 + np.exp(-(2 * y - 1 + rng.normal(0, 1, n))))
-
-
 # ------------------------------------------------------------------ files
 
 
 @pytest.fixture(scope="module")
 def all_rules():
-    y, p = many()
+    y, p = labelled(400)
     matrix = np.stack([p, 1 - p, p**2], axis=1)
     labels = np.stack([y, 1 - y, y], axis=1)
     classes = np.array(["a", "b", "c"])[(y + (p > 0.6)).astype(int)]
@@ -313,14 +308,14 @@ def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
         assert len(ax.get_legend().get_texts()) >= 3
         plt.close(ax.figure)
     figure, ax = plt.subplots()
-    assert tune(*many(9000)).plot(ax) is ax
+    assert tune(*labelled(9000)).plot(ax) is ax
     plt.close(figure)
     with pytest.raises(ValueError, match="no curve to draw"):
         am.Rule("f1", 0.3).plot()
 
 
 def test_a_pickle_of_many_rows_is_small():
-    y, p = many(50_000)
+    y, p = labelled(50_000)
     rule = tune(y, p, n_bootstrap=0, cv=None)
     assert rule.scores.size > 49_000
     data = pickle.dumps(rule)

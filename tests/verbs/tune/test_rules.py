@@ -12,18 +12,13 @@ from scipy import sparse
 
 import argmetric as am
 from argmetric import tune
+from exported import labelled
 from refusing import refuses
 
 INF, NAN = math.inf, math.nan
 QUICK = {"n_bootstrap": 0, "cv": None}
 Y = np.array([0, 0, 1, 0, 1, 1, 0, 1])
 P = np.array([0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.35, 0.8])
-
-
-def many(n=400, seed=0):
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < 0.3).astype(int)
-    return y, 1 / (1 + np.exp(-(2 * y - 1 + rng.normal(0, 1, n))))
 
 
 # ------------------------------------------------------------------ labels
@@ -171,7 +166,7 @@ def test_equal_scores_warn_once_and_predict_all_or_none():
 
 def test_few_rows_are_noted_and_not_warned_of():
     assert any("tuned on 8 rows" in note for note in tune(Y, P).notes)
-    assert not tune(*many()).notes
+    assert not tune(*labelled(400)).notes
 
 
 # ------------------------------------------------------------------ thresholds
@@ -204,7 +199,7 @@ def test_cuts_separate_the_same_rows_as_32_bit_numbers(scores, data):
 
 
 def test_a_rule_is_the_same_on_32_bit_scores_and_from_csv(tmp_path):
-    y, p = many(5000)
+    y, p = labelled(5000)
     for metric in ("f1", "mcc", "recall"):
         rule = tune(y, p, metric, **QUICK)
         expected = rule.apply(p)
@@ -218,7 +213,7 @@ def test_a_rule_is_the_same_on_32_bit_scores_and_from_csv(tmp_path):
 
 
 def test_logits_that_meet_a_rule_for_probabilities_are_noticed():
-    rule = tune(*many())
+    rule = tune(*labelled(400))
     with pytest.warns(UserWarning, match="are these logits") as seen:
         rule.apply([-2.0, 3.0])
     assert seen[0].filename == __file__
@@ -230,7 +225,7 @@ def test_logits_that_meet_a_rule_for_probabilities_are_noticed():
 
 
 def test_a_calibrator_is_applied_first_and_saved(tmp_path):
-    y, p = many(600)
+    y, p = labelled()
     calibrator = am.calibrate(y, p, "platt")
     rule = tune(y, p, reference=calibrator)
     plain = tune(y, p)

@@ -28,7 +28,7 @@ from argmetric._ground.validation import (
 )
 from argmetric._verbs.check._result import CalibrationCheck as CalibrationCheck
 from argmetric._verbs.check._result import Line as Line
-from argmetric._verbs.check._result import ReliabilityBins as ReliabilityBins
+from argmetric._verbs.check._result import ReliabilityBins
 from argmetric._verbs.check._result import calibration_line as calibration_line
 from argmetric._verbs.check._result import reliability_bins as reliability_bins
 from argmetric._verbs.check._result import wilson as wilson

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,12 +45,10 @@ def sampling_units(layout: Layout, groups: object) -> Units:
     n = layout.scores.size
     if len(layout.shape) == 2:
         rows, columns = layout.shape
-        row = layout.select(np.repeat(np.arange(rows), columns).reshape(layout.shape))
-        column = None
+        row, column = map(layout.select, np.indices(layout.shape))
         if layout.average == "macro":
-            column = layout.select(np.tile(np.arange(columns), (rows, 1)))
-        count = columns if layout.average == "macro" else 1
-        return Units(row, column, rows, count, layout.average == "samples")
+            return Units(row, column, rows, columns, False)
+        return Units(row, None, rows, 1, layout.average == "samples")
     if groups is None:
         return Units(None, None, n, 1, False)
     coded = code_groups(groups, n)
@@ -76,6 +75,17 @@ class Case:
             masks += [labels & self.y, labels]
         weight = 1.0 if self.weight is None else self.weight
         return np.array([np.bincount(code, mask * weight, size) for mask in masks])
+
+    def values(self, sums: Floats) -> Iterator[tuple[Floats, Booleans]]:
+        """Yield the metric of each way from sums of `sums`, and where it is defined.
+
+        It is 0 where it is not, as in a unit or segment of weight 0.
+        """
+        t, n, *parts = sums
+        for tp, k in zip(parts[::2], parts[1::2], strict=True):
+            values = self.metric.value(tp, k, t, n)
+            defined = ~np.isnan(values) & (n > 0)
+            yield np.where(defined, values, 0.0), defined
 
 
 @dataclass(frozen=True)
@@ -132,12 +142,8 @@ def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
 def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
     """Return sum and number of defined unit scores: blocks × 1 × columns."""
     assert case.units.unit is not None
-    t, n, *parts = case.sums(case.units.unit, case.units.n_units)
-    columns = []
-    for tp, k in zip(parts[::2], parts[1::2], strict=True):
-        values = case.metric.value(tp, k, t, n)
-        defined = ~np.isnan(values) & (n > 0)  # a unit of weight 0 is not there
-        columns += [np.where(defined, values, 0.0), defined.astype(np.float64)]
+    sums = case.sums(case.units.unit, case.units.n_units)
+    columns = (one for pair in case.values(sums) for one in pair)
     table = [np.bincount(block, one, n_blocks) for one in columns]
     return np.stack(table, axis=-1, dtype=np.float64)[:, None, :]
 
@@ -148,14 +154,11 @@ def _score_all(case: Case, table: Floats) -> Floats:
     if case.units.per_unit:
         with np.errstate(invalid="ignore"):
             return np.asarray((cells[::2] / cells[1::2])[:, :, 0].T)
-    t, n = cells[:2]
-    means = []
-    for tp, k in zip(cells[2::2], cells[3::2], strict=True):
-        values = case.metric.value(tp, k, t, n)
-        defined = ~np.isnan(values) & (n > 0)  # a segment of weight 0 is not there
-        with np.errstate(invalid="ignore"):
-            total = np.where(defined, values, 0.0).sum(axis=1)
-            means.append(total / defined.sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        means = [
+            values.sum(axis=1) / defined.sum(axis=1)
+            for values, defined in case.values(cells)
+        ]
     return np.stack(means, axis=1)
 
 

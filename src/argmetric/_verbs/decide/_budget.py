@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -158,6 +159,27 @@ def _blocks(segments: Integers, size: int, affine: bool) -> Iterator[Integers]:
         yield segments[first : first + step]
 
 
+class _Segments(NamedTuple):
+    """Segments of one size, and what their rows are worth.
+
+    p, cost : ndarray of shape (n_segments, size)
+        Probabilities and costs of the rows.
+    base : ndarray of shape (n_segments, most + 1)
+        Value of k predicted rows without their own part, for each k.
+    worth : ndarray of shape (n_segments, size, most + 1)
+        Gain by each row if it is one of k.
+    exact : Question or None
+        If given, the exact expected metric takes the place of this sum.
+    """
+
+    p: Floats
+    cost: Floats
+    base: Floats
+    worth: Floats
+    budget: float
+    exact: Question | None
+
+
 def _best_sets(
     p: Floats, cost: Floats, budget: float, question: Question, affine: bool
 ) -> tuple[Integers, Floats, Floats]:
@@ -170,12 +192,12 @@ def _best_sets(
     pmf = _count_pmf(p)
     base = pmf @ start.T
     worth = p[:, :, None] * (_leave_one_out(p, pmf) @ slope.T[1:])  # by row and k
-    exact = None if affine else question
+    segments = _Segments(p, cost, base, worth, budget, None if affine else question)
     if sum(math.comb(size, k) for k in range(most + 1)) <= MOST_SETS:
-        labels, value = _enumerate(p, base, worth, cost, budget, exact=exact)
+        labels, value = _enumerate(segments)
         bound = value
     else:
-        labels, value, bound = _search_dual(p, base, worth, cost, budget, exact=exact)
+        labels, value, bound = _search_dual(segments)
     return labels, question.sign * value, np.maximum(bound - value, 0.0)
 
 
@@ -217,33 +239,15 @@ def _leave_one_out(p: Floats, pmf: Floats) -> Floats:
     return np.where(likely[:, :, None], found[:, :, ::-1], found)
 
 
-def _enumerate(
-    p: Floats,
-    base: Floats,
-    worth: Floats,
-    cost: Floats,
-    budget: float,
-    *,
-    exact: Question | None,
-) -> tuple[Integers, Floats]:
+def _enumerate(segments: _Segments) -> tuple[Integers, Floats]:
     """Return the best of all sets; of equal ones the smallest.
-
-    Parameters
-    ----------
-    p, cost : ndarray of shape (n_segments, size)
-        Probabilities and costs of the rows.
-    base : ndarray of shape (n_segments, most + 1)
-        Value of k predicted rows without their own part, for each k.
-    worth : ndarray of shape (n_segments, size, most + 1)
-        Gain by each row if it is one of k.
-    exact : Question or None
-        If given, the exact expected metric takes the place of this sum.
 
     Returns
     -------
     labels : ndarray of int, shape (n_segments, size)
     value : ndarray of shape (n_segments,)
     """
+    p, cost, base, worth, budget, exact = segments
     n_segments, size = cost.shape
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     every = np.arange(n_segments)
@@ -269,19 +273,9 @@ def _fits(spent: Floats, budget: float) -> Booleans:
     return np.asarray(spent <= budget * (1.0 + ROUNDING))
 
 
-def _search_dual(
-    p: Floats,
-    base: Floats,
-    worth: Floats,
-    cost: Floats,
-    budget: float,
-    *,
-    exact: Question | None,
-) -> tuple[Integers, Floats, Floats]:
-    """Return a good set of each segment, its value, and an upper bound.
-
-    The arguments are those of `_enumerate`.
-    """
+def _search_dual(segments: _Segments) -> tuple[Integers, Floats, Floats]:
+    """Return a good set of each segment, its value, and an upper bound."""
+    p, cost, base, worth, budget, exact = segments
     size = cost.shape[1]
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     cheapest = np.cumsum(np.sort(cost, axis=1), axis=1)[:, : base.shape[1] - 1]

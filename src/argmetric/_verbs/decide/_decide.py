@@ -28,6 +28,7 @@ from argmetric._ground.arguments import (
     is_tensor,
     read_share,
     refuse_for_tensors,
+    refuse_given,
     refuses,
     shown,
 )
@@ -38,10 +39,7 @@ from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs._certify import LabelledRows, Terms, certify
 from argmetric._verbs.decide._one import decide_groups, decide_one
-from argmetric._verbs.decide._question import (
-    Question,
-    require_no_zeros_chosen,
-)
+from argmetric._verbs.decide._question import Question, require_no_zeros_chosen
 from argmetric._verbs.decide._result import Decision
 from argmetric._verbs.guarantees import Guarantee
 from argmetric.metrics import (
@@ -246,7 +244,7 @@ def decide_by(
         reference = _name_positives(reference, pos_label)
     fitted = resolve_reference(reference, logits=logits)
     prior = check_prior(prior, with_rows=fitted.rows is not None)
-    n, sparse = layout.largest, layout.sparse
+    sparse = layout.sparse
     if limits.least and isinstance(limits.most, str):
         refuse_more_than_all(limits, int(layout.sizes.min()))
     raw = None
@@ -255,15 +253,10 @@ def decide_by(
     guarantee = None
     if confidence is not None:
         unproven = {"min_positives": min_positives or None, "budget": budget}
-        _refuse_with_confidence(unproven | {"per_row": per_row})
+        reason = "has no guarantee: leave it out, or leave out confidence"
+        refuse_given(unproven | {"per_row": per_row}, reason)
         guarantee, limits = certified_limits(
-            confidence,
-            fitted,
-            layout,
-            metric,
-            prior=prior,
-            most=max_positives,
-            floors={"min_precision": min_precision, "min_recall": min_recall},
+            confidence, fitted, layout, metric, prior=prior, asked=asked_limits
         )
     found, prevalence, moved = calibrator_at_prior(prior, fitted, layout, logits=logits)
     if found is not None:
@@ -284,7 +277,7 @@ def decide_by(
         # Forecasts meet the prevalence with every calibrator that the reference allows
         asked["forecast"] = {"reference": fitted.calibrator, "prior": prior}
     tables = Tables(metric)
-    question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
+    question = Question(layout, metric, method, limits, logits, tables, asked, raw)
     question = question._replace(whole_ties=whole_ties)
     decision = _choose_labels(question, n_threads, per_row=per_row, budget=budget)
     # If no row can be positive, "none" is right, whatever its value.
@@ -322,15 +315,6 @@ def _name_positives(reference: object, pos_label: Label) -> ReferenceLike:
         )
     named: ReferenceLike = with_positives(reference, pos_label)
     return named
-
-
-def _refuse_with_confidence(options: dict[str, object]) -> None:
-    """Refuse options that have no guarantee."""
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} has no guarantee: leave it out, or leave out confidence"
-            )
 
 
 def _require_decidable(metric: Metric, layout: Layout, *, check: bool) -> None:
@@ -379,8 +363,7 @@ def certified_limits(
     metric: Metric,
     *,
     prior: float | str | None,
-    most: int | str | None,
-    floors: dict[str, float | None],
+    asked: dict[str, Any],
 ) -> tuple[Guarantee, Limits]:
     """Return the guarantee, and limits that select the rows above its threshold."""
     confidence = check_share(confidence, "confidence")
@@ -397,7 +380,8 @@ def certified_limits(
         )
     if isinstance(prior, str):
         raise ValueError("confidence needs a known prevalence: pass prior as a number")
-    scores = layout.scores
+    scores, most = layout.scores, asked["max_positives"]
+    floors = {name: asked[name] for name in ("min_precision", "min_recall")}
     limits = {name: float(x) for name, x in floors.items() if x is not None}
     words = {name: f"{name}={x:.12g}" for name, x in limits.items()}
     words["max_positives"] = f"max_positives={most}"

@@ -145,10 +145,10 @@ class ActualScore(Actual):
     n_groups: int | None
     coverage: float
     _of_means: Interval | None
-    _tables: LabelTables | None  # of the mean over several labels
+    _tables: LabelTables | None = None  # of the mean over several labels
     _rows: int
-    _squares: Floats | None
-    _missed: int  # of the false negatives of `counts`, those that are no rows
+    _squares: Floats | None = None
+    _missed: int = 0  # of the false negatives of `counts`, those that are no rows
 
     @property
     def score(self) -> float:
@@ -341,10 +341,7 @@ def _score_amounts(
         counts=counts,
         n_groups=None,
         _of_means=interval,
-        _tables=None,
         _rows=true.size,
-        _squares=None,
-        _missed=0,
     )
     warn_of_surprise(forecast, total, weighted=False)
     return score

@@ -34,7 +34,6 @@ class Question(NamedTuple):
     """One call of `decide`: its data, its metric and its limits."""
 
     layout: Layout
-    n: int  # members of the largest segment
     metric: Metric
     method: Method
     limits: Limits
@@ -43,6 +42,11 @@ class Question(NamedTuple):
     asked: dict[str, Any]
     raw: Floats | None = None  # scores before the calibrator, where there is one
     whole_ties: bool = False  # whether rows with equal scores get equal labels
+
+    @property
+    def n(self) -> int:
+        """Members of the largest segment."""
+        return self.layout.largest
 
     @property
     def scale(self) -> str:

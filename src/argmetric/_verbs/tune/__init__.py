@@ -4,54 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from argmetric._calibrate.resolve import resolve_reference, with_positives
-from argmetric._ground.arguments import (
-    check_count as check_count,
-)
-from argmetric._ground.arguments import (
-    check_flag,
-    check_label,
-    refuses,
-)
-from argmetric._ground.arguments import (
-    check_share as check_share,
-)
-from argmetric._ground.arguments import (
-    shown as shown,
-)
-from argmetric._ground.groups import code_groups as code_groups
+from argmetric._ground.arguments import check_flag, check_label, refuses
 from argmetric._ground.labels import binary_labels
-from argmetric._ground.labels import label_array as label_array
-from argmetric._ground.labels import one_per_row as one_per_row
-from argmetric._ground.types import AnyArray as AnyArray
 from argmetric._ground.types import ArrayLike, Floats, Label, ReferenceLike
-from argmetric._ground.validation import (
-    check_choice as check_choice,
-)
-from argmetric._ground.validation import (
-    check_length as check_length,
-)
-from argmetric._ground.validation import (
-    check_scores as check_scores,
-)
-from argmetric._ground.validation import (
-    check_weight as check_weight,
-)
-from argmetric._ground.validation import (
-    is_sparse,
-    read_scores,
-    warn_of_scale,
-)
-from argmetric._ground.validation import (
-    place as place,
-)
-from argmetric._ground.validation import (
-    to_floats as to_floats,
-)
+from argmetric._ground.validation import is_sparse, read_scores, warn_of_scale
 from argmetric._verbs._binomial import binomial_cdf as binomial_cdf
 from argmetric._verbs._binomial import fewest_rows as fewest_rows
 from argmetric._verbs._certify import NOT_FITTED as NOT_FITTED
@@ -63,16 +24,17 @@ from argmetric._verbs._certify import population_words as population_words
 from argmetric._verbs._parity import gap_interval as gap_interval
 from argmetric._verbs._parity import gap_within as gap_within
 from argmetric._verbs.tune._arguments import LOGITS as LOGITS
-from argmetric._verbs.tune._arguments import check_group as check_group
+from argmetric._verbs.tune._arguments import (
+    check_group,
+    column_of_labels,
+    population_scores,
+)
 from argmetric._verbs.tune._arguments import check_p as check_p
 from argmetric._verbs.tune._arguments import check_row_weight as check_row_weight
 from argmetric._verbs.tune._arguments import check_settings as check_settings
-from argmetric._verbs.tune._arguments import column_of_labels as column_of_labels
 from argmetric._verbs.tune._arguments import listed_metrics as listed_metrics
 from argmetric._verbs.tune._arguments import mapped_scores as mapped_scores
-from argmetric._verbs.tune._arguments import population_scores as population_scores
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
-from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
 from argmetric._verbs.tune._binary import can_hold_the_best as can_hold_the_best
 from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
@@ -80,6 +42,7 @@ from argmetric._verbs.tune._binary import within_range as within_range
 from argmetric._verbs.tune._matrix import MultiLabelRule as MultiLabelRule
 from argmetric._verbs.tune._matrix import tune_matrix
 from argmetric._verbs.tune._other_rules import (
+    Column,
     TuneProblem,
     as_ratio,
     check_terms,
@@ -94,6 +57,7 @@ from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
 from argmetric._verbs.tune._portable import PortableRule as PortableRule
 from argmetric._verbs.tune._portable import portable_cut as portable_cut
+from argmetric._verbs.tune._review import AskingRule as AskingRule
 from argmetric._verbs.tune._review import ReviewRule as ReviewRule
 from argmetric._verbs.tune._review import check_ask as check_ask
 from argmetric._verbs.tune._review import check_review
@@ -103,7 +67,7 @@ from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import CutLimits as CutLimits
 from argmetric._verbs.tune._scan import Cuts as Cuts
 from argmetric._verbs.tune._scan import RuleLimits as RuleLimits
-from argmetric._verbs.tune._scan import TuneLimits as TuneLimits
+from argmetric._verbs.tune._scan import TuneLimits
 from argmetric._verbs.tune._scan import check_tune_limits as check_tune_limits
 from argmetric._verbs.tune._scan import count_cuts as count_cuts
 from argmetric._verbs.tune._scan import curve_of as curve_of
@@ -125,9 +89,6 @@ from argmetric.metrics import (
     require_one_batch,
     with_missed,
 )
-
-if TYPE_CHECKING:
-    from argmetric._calibrate.calibrator import Calibrator as Calibrator
 
 Tuned = Rule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
@@ -353,14 +314,8 @@ def tune(
     alone |= {"confidence": confidence, "review": review, "normal": normal}
     problem = _with_missed(problem, missed, y, scores.shape, options | alone)
     if parity is not None:
-        alone = {
-            **kept,
-            "budget": budget,
-            "review": review,
-            "prior": prior,
-            "new_rows": new_rows,
-        }
-        alone |= {"groups": groups, "average": average, "new_rows": new_rows}
+        alone = {**kept, "budget": budget, "review": review, "prior": prior}
+        alone |= {"new_rows": new_rows, "groups": groups, "average": average}
         alone["sample_weight"] = sample_weight
         return _tune_parity(y, scores, problem, (parity, pos_label, confidence), alone)
     if review:
@@ -511,8 +466,9 @@ def _tune_column(
     column = column_of_labels(y, scores.size)
     labels = binary_labels(column, pos_label, both=problem.terms is None)
     group = check_group(groups, scores.size, average)
+    rows = Column(scores, labels, group)
     if ask is not None:
-        return [problem.review_rule(scores, labels, group, ask=ask)]
+        return [problem.review_rule(rows, ask=ask)]
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
     known: dict[str, object] = {
         "pos_label": labels.pos_label,
@@ -523,9 +479,9 @@ def _tune_column(
     if problem.calibrator is None:
         from argmetric._calibrate.kept_reference import KeptReference
 
-        rows = labels.positive, scores, problem.weight
-        known["_kept"] = KeptReference(*rows, logits=not inside)
-    return problem.rules(scores, labels, group, known)
+        given = labels.positive, scores, problem.weight
+        known["_kept"] = KeptReference(*given, logits=not inside)
+    return problem.rules(rows, known)
 
 
 def _refuse_budget(y: object, scores: Floats, confidence: object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argmetric._ground.arguments import check_count, check_share, shown
+from argmetric._ground.arguments import check_count, check_share, refuse_given, shown
 from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import label_array, one_per_row
 from argmetric._ground.types import AnyArray, Floats
@@ -134,9 +134,8 @@ def population_scores(
                 ", ".join(names), *words
             )
         )
-    if groups is not None or pos_label is not None:
-        name = "groups" if groups is not None else "pos_label"
-        raise ValueError(f"{name} needs labels in tune(); y is None")
+    options = {"groups": groups, "pos_label": pos_label}
+    refuse_given(options, "needs labels in tune(); y is None")
     return scores
 
 

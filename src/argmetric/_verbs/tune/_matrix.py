@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from argmetric._ground.arguments import refuse_given
 from argmetric._ground.display import (
     Field,
     Headline,
@@ -43,7 +44,7 @@ from argmetric._ground.validation import (
 )
 from argmetric._verbs.guarantees import guarantee_sentence
 from argmetric._verbs.tune._binary import Group
-from argmetric._verbs.tune._other_rules import TuneProblem
+from argmetric._verbs.tune._other_rules import Column, TuneProblem
 from argmetric._verbs.tune._portable import PortableRule
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import SavedRule
@@ -232,13 +233,9 @@ class MultiLabelRule(SavedRule):
             f"{name} ({rule._scale} {rule.operator} {rule.threshold:.3g})"
             for name, rule in zip(self.names, self.rules, strict=True)
         ]
-        size = bars_size(len(names))
-        with drawing(
-            ax,
-            size,
-            xlabel=f"Actual {metric_title(self.metric.name)}",
-            title=self._title(),
-        ) as ax:
+        xlabel = f"Actual {metric_title(self.metric.name)}"
+        size, words = bars_size(len(names)), {"title": self._title()}
+        with drawing(ax, size, xlabel=xlabel, **words) as ax:
             draw_bars(ax, names, values)
         return ax
 
@@ -254,11 +251,8 @@ def tune_matrix(
     average: str | None,
 ) -> list[MultiLabelRule]:
     """Tune a rule for each column of labels, or one for all entries."""
-    for option, value in (("groups", groups), ("pos_label", pos_label)):
-        if value is not None:
-            raise ValueError(
-                f"{option} goes with one column of scores, not with a matrix"
-            )
+    options = {"groups": groups, "pos_label": pos_label}
+    refuse_given(options, "goes with one column of scores, not with a matrix")
     if not is_sparse(y) and label_array(y).ndim == 1:
         way_out = "the column of the positive class, such as p[:, 1], or a matrix y"
         raise ValueError(
@@ -285,8 +279,8 @@ def tune_matrix(
             of_column, both = f"column {name!r} of y", problem.terms is None
             one = binary_labels(labels[:, j], name=of_column, both=both)
             asked = problem.of_label(of_column, j, len(names))
-            column = np.ascontiguousarray(scores[:, j])
-            columns.append(asked.rules(column, one, None, known))
+            column = Column(np.ascontiguousarray(scores[:, j]), one)
+            columns.append(asked.rules(column, known))
         return [MultiLabelRule(rules, names) for rules in zip(*columns, strict=True)]
     rows, count = scores.shape
     if problem.weight is not None:
@@ -295,7 +289,7 @@ def tune_matrix(
     group = Group(np.repeat(np.arange(rows), count), rows, average == "samples")
     known["average"] = average
     flat = binary_labels(labels.ravel(), both=True)
-    rules = problem.rules(scores.ravel(), flat, group, known)
+    rules = problem.rules(Column(scores.ravel(), flat, group), known)
     return [MultiLabelRule((rule,) * count, names, average) for rule in rules]
 
 

@@ -56,6 +56,18 @@ DIGITS = 6  # of scores that count as rounded
 REPEATED = 0.1  # share of rows with the score of an earlier one that is told of
 
 
+class Column(NamedTuple):
+    """Scores of one label, with the labels and the groups of their rows."""
+
+    scores: Floats
+    labels: Labels
+    group: Group | None = None
+
+    @property
+    def positive(self) -> Booleans:
+        return self.labels.positive
+
+
 @dataclass(frozen=True)
 class TuneProblem:
     """Arguments of `tune` that are the same for all columns of scores."""
@@ -87,37 +99,25 @@ class TuneProblem:
         elif len(self.by_label) != n_labels or average != "macro":
             raise listed_wrongly(len(self.by_label), n_labels)
 
-    def rules(
-        self,
-        scores: Floats,
-        labels: Labels,
-        group: Group | None,
-        known: dict[str, Any],
-    ) -> list[Rule]:
-        """Return a rule for each metric, of a column of scores (n_rows,)."""
-        amounts = self.metrics[0]
+    def rules(self, column: Column, known: dict[str, Any]) -> list[Rule]:
+        """Return a rule for each metric."""
+        amounts, settings = self.metrics[0], self.settings
         if isinstance(amounts, Utility) and amounts._by_rows:
-            found = [self._amounts_rule(scores, labels.positive, amounts, group)]
+            found = [self._amounts_rule(column, amounts)]
         elif self.terms is None:
-            positive = labels.positive
-            search = prepare_search(scores, positive, self.weight, group, self.settings)
-            found = tune_metrics(search, self.metrics)
+            scores, labels, group = column
+            given = scores, labels.positive, self.weight, group
+            found = tune_metrics(prepare_search(*given, settings), self.metrics)
         else:
-            _check_classes(self.terms, labels, self.settings.limits)
-            found = self._certified_rules(self.terms, scores, labels.positive, group)
+            found = self._certified_rules(self.terms, column)
         return [replace(rule, calibrator=self.calibrator, **known) for rule in found]
 
-    def _amounts_rule(
-        self,
-        scores: Floats,
-        positive: Booleans,
-        metric: Utility,
-        group: Group | None,
-    ) -> Rule:
+    def _amounts_rule(self, column: Column, metric: Utility) -> Rule:
         """Return the rule of a column for a worth of each row's own."""
         from argmetric._verbs._amounts import tune_amounts
 
-        alone: dict[str, object] = {"groups": group, "confidence": self.terms}
+        scores = column.scores
+        alone: dict[str, object] = {"groups": column.group, "confidence": self.terms}
         alone["sample_weight"] = self.weight
         alone.update(self.settings.limits.named_limits)
         alone["metric, a list,"] = len(self.metrics) > 1
@@ -129,32 +129,25 @@ class TuneProblem:
             chosen = float((scores >= rule.threshold).mean())
             return replace(rule, positive_rate=chosen, n=scores.size)
 
-        return tune_amounts(positive, metric, tune_rows)
+        return tune_amounts(column.positive, metric, tune_rows)
 
-    def review_rule(
-        self,
-        scores: Floats,
-        labels: Labels,
-        group: Group | None,
-        *,
-        ask: Label,
-    ) -> ReviewRule:
-        """Return two cuts of a column of scores (n_rows,), each with its promise."""
+    def review_rule(self, column: Column, *, ask: Label) -> ReviewRule:
+        """Return two cuts, each with its promise."""
         assert self.terms is not None
-        _check_classes(self.terms, labels, self.settings.limits)
-        given = self.terms, scores, labels.positive, group
-        rows, terms = self._rows_to_certify(*given)
+        rows, terms = self._rows_to_certify(self.terms, column)
+        given = column.scores, column.labels
         how: Any = {"ask": ask, "coverage": self.settings.coverage}
-        rule = tuned_review(rows, terms, self.metrics[0], scores, labels, **how)
+        rule = tuned_review(rows, terms, self.metrics[0], *given, **how)
         typed = self.settings.limits.named_limits
         return replace(rule, calibrator=self.calibrator, constraints=typed)
 
     def _rows_to_certify(
-        self, terms: Terms, scores: Floats, positive: Booleans, group: Group | None
+        self, terms: Terms, column: Column
     ) -> tuple[LabelledRows, Terms]:
         """Return independent rows, one of each group, and terms with all limits."""
+        (scores, labels, group), settings = column, self.settings
+        _check_classes(terms, labels, settings.limits)
         check_rows(scores, grouped=group is not None)
-        settings = self.settings
         kept: Integers | slice = slice(None)
         if group is not None:  # rows of a group are not independent: one of each
             rng = np.random.default_rng(settings.seeds().samples)
@@ -166,18 +159,18 @@ class TuneProblem:
                 "new_rows: scores go with probabilities, and p lies outside of [0, 1]"
             )
         n_labels = None if group is None else scores.size
-        given = scores[kept], positive[kept], inside, terms.unlabelled, n_labels
+        own = scores[kept], labels.positive[kept]
         typed = settings.limits.named_limits
         shares = settings.limits.of_share(scores.size).named_limits
         words = {name: limit_words({name: x}) for name, x in typed.items()}
-        return LabelledRows(*given), replace(terms, limits=shares, words=words)
+        rows = LabelledRows(*own, inside, terms.unlabelled, n_labels)
+        return rows, replace(terms, limits=shares, words=words)
 
-    def _certified_rules(
-        self, terms: Terms, scores: Floats, positive: Booleans, group: Group | None
-    ) -> list[Rule]:
+    def _certified_rules(self, terms: Terms, column: Column) -> list[Rule]:
         """Return one rule for each metric, with its guarantee."""
         settings, metrics = self.settings, self.metrics
-        rows, terms = self._rows_to_certify(terms, scores, positive, group)
+        scores, positive, group = column.scores, column.positive, column.group
+        rows, terms = self._rows_to_certify(terms, column)
         typed = settings.limits.named_limits
         found = [certify(rows, terms, metric) for metric in metrics]
         if positive.all() or not positive.any():
@@ -241,11 +234,10 @@ def check_terms(
     y: object,
 ) -> Terms | None:
     """Return the terms of a guarantee; None without a confidence."""
-    given = {"new_rows": new_rows, "prior": prior}
     if confidence is None:
-        named = [name for name, value in given.items() if value is not None]
-        if named:
-            raise ValueError(f"{named[0]} goes with confidence: pass confidence=0.95")
+        if new_rows is not None or prior is not None:
+            name = "prior" if new_rows is None else "new_rows"
+            raise ValueError(f"{name} goes with confidence: pass confidence=0.95")
         return None
     if y is None:
         raise ValueError("confidence needs labelled rows, and y is None")

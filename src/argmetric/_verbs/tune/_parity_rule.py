@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -37,11 +37,8 @@ from argmetric._verbs.tune._export import SqlDialect, check_function_name
 from argmetric._verbs.tune._export_other import DIALECTS
 from argmetric._verbs.tune._review import proportion_interval
 from argmetric._verbs.tune._rule import Rule
-from argmetric._verbs.tune.files import FrozenDict, SavedRule, count, current_versions
+from argmetric._verbs.tune.files import SavedRule, current_versions, read_fields
 from argmetric.metrics import Metric
-
-if TYPE_CHECKING:
-    pass
 
 RATES = {"recall": "recall", "selection_rate": "selection rate"}
 COVERAGE = 0.9  # of intervals of the rates and their gap on the labelled rows
@@ -123,14 +120,9 @@ class ParityRule(SavedRule):
                 f"{len(self.rules)} rules, {len(self.rates)} rates and {len({*names})} "
                 "names that differ: one of each per group is needed"
             )
-        known: dict[str, Any] = {
-            "versions": FrozenDict(self.versions),
-            "names": tuple(names),
-            "rates": tuple(self.rates) or (math.nan,) * n,
-        }
-        known |= {x: tuple(getattr(self, x)) for x in ("rules", "sizes", "notes")}
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        rates = tuple(self.rates) or (math.nan,) * n
+        known = {x: tuple(getattr(self, x)) for x in ("rules", "sizes")}
+        self._freeze(names=tuple(names), rates=rates, **known)
         if len({(x.metric, x.pos_label, x.neg_label) for x in self.rules}) > 1:
             raise ValueError("rules must have the same metric and the same two labels")
 
@@ -290,11 +282,8 @@ class ParityRule(SavedRule):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ParityRule:
-        known = {one.name: values[one.name] for one in fields(cls)}
+        known = read_fields(cls, values)
         known["rules"] = [Rule._from_plain(one) for one in known["rules"]]
-        known["n"] = count(known["n"])
-        for name in ("probability", "score", "gap"):
-            known[name] = float(known[name])
         known["rates"] = [float(rate) for rate in known["rates"]]
         return cls(**known)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from argmetric._ground.arguments import check_items, check_share, shown
+from argmetric._ground.arguments import check_items, check_share, refuse_given, shown
 from argmetric._ground.display import counted
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import Labels, plain_label
@@ -43,9 +43,7 @@ def read_parity(
     refused: dict[str, object],
 ) -> ParityTerms:
     """Return the checked argument `parity`; options without a meaning are refused."""
-    for name, value in refused.items():
-        if value is not None and value is not False:
-            raise ValueError(f"{name} has no meaning with parity")
+    refuse_given(refused, "has no meaning with parity")
     asked: Any = check_items(parity, "parity", "a rate, groups and a gap")
     if len(asked) != 3:
         raise ValueError(
@@ -200,9 +198,7 @@ def _proven_cuts(
         curves = [engine.tilted_curve(scores[x & ~positive], power) for x in parts]
     else:
         chosen = [x & spent for x in parts]
-        curves = [
-            engine.observed_curve(scores[x], positive[x], recall=False) for x in chosen
-        ]
+        curves = [engine.observed_curve(scores[x], positive[x]) for x in chosen]
     counts = [[int((kind & x).sum()) for x in parts] for kind in (positive, ~positive)]
     problem = _Problem(curves, np.array(counts), sizes, terms, ratio)
     ranks, probability = problem.chosen_ranks()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -57,7 +57,6 @@ from argmetric.metrics import (
     LinearFractional,
     Metric,
     get_metric,
-    metric_from_dict,
     metric_to_dict,
 )
 
@@ -67,8 +66,42 @@ ACTIONS = ("reject", "ask", "accept")
 NPV = LinearFractional((1, 1, -1, -1), (1, 0, -1, 0), zero_division=1.0)
 
 
+class AskingRule(SavedRule):
+    """Base of rules that leave rows to a person, of two classes and of several."""
+
+    guarantee: Guarantee | None
+    automated: float
+    automated_interval: Interval | None
+    coverage: float
+    _told = ("automated",)
+
+    @property
+    def _bands(self) -> str:
+        """Rule in words."""
+        raise NotImplementedError
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions behind the promises."""
+        return () if self.guarantee is None else self.guarantee.assumptions
+
+    @property
+    def _promise(self) -> str:
+        return guarantee_sentence({"": self.guarantee})
+
+    def _headline(self) -> Headline:
+        share = "unknown" if math.isnan(self.automated) else f"{self.automated:.1%}"
+        if self.automated_interval is not None:
+            ends = "{:.1%} to {:.1%}".format(*self.automated_interval)
+            share += f" ({self.coverage:.0%} interval {ends})"
+        return Headline("automated", share, self._bands)
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}({self._bands})"
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class ReviewRule(SavedRule):
+class ReviewRule(AskingRule):
     """Two thresholds: rows are accepted, rejected, or left to a person.
 
     Experimental: may change in any release.
@@ -160,8 +193,6 @@ class ReviewRule(SavedRule):
             **{x: plain_label(getattr(self, x)) for x in ("pos_label", "neg_label")},
             "ask": plain_label(self.ask),
             "constraints": FrozenDict(self.constraints),
-            "versions": FrozenDict(self.versions),
-            "notes": tuple(self.notes),
             **files.check_fields(self),
         }
         check_ask(self.ask)
@@ -174,8 +205,7 @@ class ReviewRule(SavedRule):
                 f"{shown(self.neg_label)} and {shown(self.pos_label)}: all must differ;"
                 ' pass another one, such as ask="ask", or labels 0 and 1'
             )
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        self._freeze(**known)
 
     @cached_property
     def cuts(self) -> tuple[Rule, Rule]:
@@ -260,20 +290,6 @@ class ReviewRule(SavedRule):
         return low.astype(np.intp) + high.astype(np.intp)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Assumptions behind the promises."""
-        return () if self.guarantee is None else self.guarantee.assumptions
-
-    _told = ("automated",)
-
-    def _headline(self) -> Headline:
-        share = "unknown" if math.isnan(self.automated) else f"{self.automated:.1%}"
-        if self.automated_interval is not None:
-            ends = "{:.1%} to {:.1%}".format(*self.automated_interval)
-            share += f" ({self.coverage:.0%} interval {ends})"
-        return Headline("automated", share, f"{self._bands}")
-
-    @property
     def _bands(self) -> str:
         p = self._scale
         if self.low == self.high:
@@ -314,15 +330,7 @@ class ReviewRule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ReviewRule:
         """Return the rule of a dict whose header is already checked."""
-        known = {one.name: values[one.name] for one in fields(cls)}
-        for name in ("low", "high", "prevalence", "automated", "accepted", "rejected"):
-            known[name] = files.number(known[name])
-        known["n"] = files.count(known["n"])
-        known["automated_interval"] = files.interval(known["automated_interval"])
-        known["metric"] = metric_from_dict(known["metric"])
-        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
-        if known["guarantee"] is not None:
-            known["guarantee"] = Guarantee._from_plain(known["guarantee"])
+        known = files.read_fields(cls, values)
         known["histogram"] = tuple(map(tuple, known["histogram"]))
         return cls(**known)
 
@@ -332,13 +340,6 @@ class ReviewRule(SavedRule):
         return PortableRule(
             self._title(), ("p",), labels, cuts, single=True, promise=self._promise
         )
-
-    @property
-    def _promise(self) -> str:
-        return guarantee_sentence({"": self.guarantee})
-
-    def _title(self) -> str:
-        return f"ReviewRule({self._bands})"
 
     @property
     def _scale(self) -> str:

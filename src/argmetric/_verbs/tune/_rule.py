@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -54,7 +54,7 @@ from argmetric._verbs.tune.files import (
     current_versions,
     read_only,
 )
-from argmetric.metrics import Metric, get_metric, metric_from_dict, metric_to_dict
+from argmetric.metrics import Metric, get_metric, metric_to_dict
 
 if TYPE_CHECKING:
     from argmetric._calibrate.kept_reference import KeptReference
@@ -65,7 +65,6 @@ DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
 
 Operator = Literal[">=", "<"]
 KEPT_POINTS = 2000  # of the curve, in a pickle
-_NUMBERS = {"threshold", "coverage", *files.FACTS} - {"argmax_score"}
 
 
 @hide_private
@@ -176,8 +175,6 @@ class Rule(SavedRule):
             "pos_label": plain_label(self.pos_label),
             "neg_label": plain_label(self.neg_label),
             "constraints": FrozenDict(self.constraints),
-            "versions": FrozenDict(self.versions),
-            "notes": tuple(self.notes),
             **files.check_fields(self),
         }
         if math.isnan(known["threshold"]):
@@ -191,8 +188,7 @@ class Rule(SavedRule):
             values = getattr(self, name)
             if values is not None:
                 known[name] = read_only(values)
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        self._freeze(**known)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state for pickle, with a coarse curve: rows may be many."""
@@ -389,20 +385,10 @@ class Rule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
         """Return the rule of a dict whose header is already checked."""
-        names = {one.name for one in fields(cls)} - {*CURVE, "_kept", "guarantee"}
-        missing = sorted(names - set(values))
-        if missing:
-            raise ValueError(f"a saved rule lacks {', '.join(missing)}")
-        known = {name: values[name] for name in names}
-        known |= {name: files.number(known[name]) for name in _NUMBERS}
-        known |= {name: files.interval(known[name]) for name in files.INTERVALS}
-        known["n"] = files.count(known["n"])
+        values = {"guarantee": None, **values}  # the oldest files have none
+        known = files.read_fields(cls, values, *CURVE, "_kept")
         pairs = [files.interval(pair) for pair in known["optimal_thresholds"]]
         known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
-        known["metric"] = metric_from_dict(known["metric"])
-        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
-        if values.get("guarantee") is not None:
-            known["guarantee"] = Guarantee._from_plain(values["guarantee"])
         if values["format"] > 1:
             known["_kept"] = files.loaded_reference(values["reference"])
         return cls(**known)

@@ -125,16 +125,13 @@ class Cuts:
             middle = threshold_between(self.scores, cut)
             assert middle is not None  # the scores are distinct
             with np.errstate(over="ignore", under="ignore"):
-                upper, lower = (
-                    float(np.float32(self.scores[cut - 1 + i])) for i in (0, 1)
-                )
                 near = float(np.float32(middle))
-            if lower < upper and math.isfinite(upper) and math.isfinite(lower):
-                separates = lower < middle <= upper and lower < near
-                if not separates:
-                    middle = min(
-                        lower / 4 + 3 * (upper / 4), float(self.scores[cut - 1])
-                    )
+                ends = self.scores[cut - 1 : cut + 1].astype(np.float32)
+            upper, lower = ends.tolist()
+            separates = lower < middle <= upper and lower < near
+            if np.isfinite(ends).all() and lower < upper and not separates:
+                upper = lower / 4 + 3 * (upper / 4)
+                middle = min(upper, float(self.scores[cut - 1]))
             return middle
         if cut == 0:
             return math.inf

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -19,6 +21,7 @@ from argmetric._ground.display import Field
 from argmetric._ground.label_words import list_labels
 from argmetric._ground.saving import Saved, check_version, is_file_of, restore_values
 from argmetric._ground.types import AnyArray, ArrayLike, Floats, Frame, Interval, Series
+from argmetric._verbs.guarantees import Guarantee
 from argmetric._verbs.tune._export import ExportMixin
 from argmetric.metrics import (
     ClassMetric,
@@ -48,6 +51,18 @@ class FrozenDict(dict[str, Any]):
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
         return FrozenDict, (dict(self),)
+
+
+def read_fields(kind: Any, values: dict[str, Any], *but: str) -> dict[str, Any]:
+    """Return the fields of a saved rule by name, but those that it reads itself."""
+    names = [one.name for one in fields(kind) if one.name not in but]
+    missing = sorted(set(names) - values.keys())
+    if missing:
+        raise ValueError(f"a saved rule lacks {', '.join(missing)}")
+    return {
+        name: READERS[name](values[name]) if name in READERS else values[name]
+        for name in names
+    }
 
 
 def read_only(values: object) -> Floats:
@@ -166,6 +181,11 @@ def loaded_calibrator(values: dict[str, Any] | None) -> Calibrator | None:
     return Calibrator.from_dict(values)
 
 
+def loaded_guarantee(values: dict[str, Any] | None) -> Guarantee | None:
+    """Return the guarantee that a saved rule has, or None."""
+    return None if values is None else Guarantee._from_plain(values)
+
+
 def loaded_reference(values: dict[str, Any] | None) -> KeptReference | None:
     """Return the summary of the rows that a rule was tuned on."""
     if values is None:
@@ -173,6 +193,17 @@ def loaded_reference(values: dict[str, Any] | None) -> KeptReference | None:
     from argmetric._calibrate.kept_reference import KeptReference
 
     return KeptReference.from_dict(values)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {  # what is not taken as the file has it
+    **dict.fromkeys((*FACTS, "threshold", "low", "high", "gap", "coverage"), number),
+    **dict.fromkeys(("automated", "accepted", "rejected", "probability"), number),
+    **dict.fromkeys((*INTERVALS, "automated_interval"), interval),
+    "n": count,
+    "metric": loaded_metric,
+    "calibrator": loaded_calibrator,
+    "guarantee": loaded_guarantee,
+}
 
 
 def apply_calibrator(calibrator: object, p: object) -> object:
@@ -221,6 +252,13 @@ class SavedRule(ExportMixin, Saved[Any]):
             0 and 1, or the labels that `y` had.
         """
         return self.apply(p)
+
+    def _freeze(self, **known: object) -> None:
+        """Set fields to what was checked, and keep notes and versions from changes."""
+        versions = FrozenDict(vars(self)["versions"])
+        known |= {"notes": tuple(self.notes), "versions": versions}
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
 
     def _header(self) -> list[Field]:
         head = {"file": NAME, "format": FORMAT, "kind": self.kind}
