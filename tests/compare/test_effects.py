@@ -1,5 +1,6 @@
 """The random effects of compare against plain twins, and odd input."""
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
 from scipy.optimize import brentq, root
 from scipy.special import expit, logit, ndtri
-from scipy.stats import betabinom, halfnorm, norm
+from scipy.stats import beta, betabinom, halfnorm, norm
 
 import argmetric as am
 from argmetric._compare.effects import (
@@ -24,7 +26,6 @@ from argmetric._compare.effects import (
     RAW,
     SILENT_EFFECT,
     EffectsModel,
-    at_rates,
     effect_constants,
     one_system,
     quantiles,
@@ -158,16 +159,42 @@ def test_quantiles_are_those_of_the_mixtures(prior: Any) -> None:
         np.testing.assert_allclose(found, wanted, atol=0.011)  # a step of NORMAL
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.1, 0.3, 0.8, 1.0])
-def test_probabilities_go_the_way_of_the_rate_of_their_stratum(rate: float) -> None:
-    """By the same part of their way to 0, or to 1, in each stratum."""
-    p, stratum = np.array([[0.1, 0.5, 0.2, 0.9]]), np.array([0, 0, 1, 1])
-    mean = np.array([[0.3, 0.55]])
-    found = at_rates(p, mean, 1 - mean, np.array([[rate, 0.55]]), stratum=stratum)
-    ratio = rate / 0.3, (1 - rate) / 0.7
-    wanted = p[0, :2] * ratio[0] if rate < 0.3 else 1 - (1 - p[0, :2]) * ratio[1]
-    np.testing.assert_allclose(found[:, 0], [*wanted, 0.2, 0.9], rtol=1e-14)
-    assert found[:2].mean() == pytest.approx(rate)
+def test_labels_of_few_rows_are_those_of_an_enumeration() -> None:
+    """All 2⁶ labels of six rows, with a rate of each pattern that is integrated."""
+    x = np.array([-2.0, -0.4, 0.2, -0.8, 0.5, 1.5])
+    called = np.array([0, 0, 0, 1, 1, 1])
+    sigma = 1.2
+    strata = (
+        called,
+        called,
+        np.array([[False, True]]),
+        np.zeros(2, int),
+        np.zeros(2, int),
+    )
+    right = OWN._replace(**dict.fromkeys(("level", "log_slope", "bend"), POINT))
+    right = right._replace(log_spread=POINT, pattern=POINT, spread=sigma)
+    model = EffectsModel(x[None], np.ones(6, dtype=int), *strata, right)
+    p = model.probability_draws(np.random.default_rng(0))
+    wanted, drawn = [], []
+    for y in itertools.product([0, 1], repeat=3):
+        for here in (called == 0, called == 1):
+            mu = expit(x[here]).mean()
+            kappa = 1 / (sigma**2 * mu * (1 - mu))
+
+            def joint(rate: float, here: Any = here, mu: Any = mu, y: Any = y) -> Any:
+                part = expit(x[here]) * rate / mu
+                if rate > mu:
+                    part = 1 - (1 - expit(x[here])) * (1 - rate) / (1 - mu)
+                return np.where(y, part, 1 - part).prod()
+
+            rates = beta(kappa * mu, kappa * (1 - mu))
+            value = quad(lambda r, f=joint, b=rates: f(r) * b.pdf(r), 0, 1, points=[mu])
+            wanted.append(value[0])
+            each = np.where(np.array(y)[:, None], p[here], 1 - p[here]).prod(axis=0)
+            drawn.append((each.mean(), each.std() / np.sqrt(each.size)))
+    assert sum(wanted) == pytest.approx(2.0, abs=1e-6)
+    mean, error = np.array(drawn).T
+    assert (np.abs(mean - wanted) < 4 * error + 1e-9).all()
 
 
 odds_of_bins = st.lists(

@@ -1,4 +1,4 @@
-"""review_rows against sums over all counts, labels and choices of rows."""
+"""review_rows against enumeration of all truths, labels and choices of rows."""
 
 import itertools
 from functools import reduce
@@ -12,6 +12,8 @@ from argmetric._ground.labels import predicted_labels
 
 P = np.array([0.93, 0.8, 0.62, 0.5, 0.41, 0.3, 0.18, 0.07])
 ODDS = np.log(P / (1 - P))
+TRUTHS = np.array(list(itertools.product([0, 1], repeat=P.size)))
+PROBABILITY = np.where(TRUTHS, P, 1 - P).prod(axis=1)
 
 
 def pmf(p: Any) -> Any:
@@ -37,6 +39,22 @@ METRICS = (
     *("f1", "f2", "jaccard", "mcc", "accuracy", "balanced_accuracy", "gmean"),
     *("hmean", "qmean", "precision", "recall", "kappa"),
 )
+
+
+@pytest.mark.parametrize("leave", [False, True])
+@pytest.mark.parametrize("rows", [(), (2,), (0, 5, 6)])
+def test_the_twin_is_the_sum_over_all_truths(rows: Any, leave: bool) -> None:
+    labels, rest = np.array([0, 1, 1, 0, 0, 1, 0, 0]), np.ones(P.size, dtype=bool)
+    given = np.tile(labels, (len(TRUTHS), 1))
+    if leave:
+        rest[list(rows)] = False
+    else:
+        given[:, list(rows)] = TRUTHS[:, list(rows)]
+    y, given = TRUTHS[:, rest], given[:, rest]
+    counts = (y & given).sum(axis=1), given.sum(axis=1), y.sum(axis=1)
+    for metric in map(am.get_metric, METRICS):
+        wanted = PROBABILITY @ metric.value(*counts, float(rest.sum()))
+        assert exact(metric, P, labels, rows, leave) == pytest.approx(wanted, abs=1e-13)
 
 
 @pytest.mark.parametrize("leave", [False, True])
