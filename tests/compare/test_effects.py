@@ -164,13 +164,8 @@ def test_labels_of_few_rows_are_those_of_an_enumeration() -> None:
     x = np.array([-2.0, -0.4, 0.2, -0.8, 0.5, 1.5])
     called = np.array([0, 0, 0, 1, 1, 1])
     sigma = 1.2
-    strata = (
-        called,
-        called,
-        np.array([[False, True]]),
-        np.zeros(2, int),
-        np.zeros(2, int),
-    )
+    none = np.zeros(2, dtype=int)
+    strata = called, called, np.array([[False, True]]), none, none
     right = OWN._replace(**dict.fromkeys(("level", "log_slope", "bend"), POINT))
     right = right._replace(log_spread=POINT, pattern=POINT, spread=sigma)
     model = EffectsModel(x[None], np.ones(6, dtype=int), *strata, right)
