@@ -160,8 +160,8 @@ peers: .venv-peers/.ready ## beside other libraries on the same data, and docs/p
 	.venv-peers/bin/python benchmarks/peers.py --page
 	.venv-peers/bin/python docs/draw_results.py peers
 
-SHORT = decide spans tune files summaries cliffs scale production
-LONG = classes monitor train stream trust search compare guarantees ordinal sets
+SHORT = decide spans tune files cliffs scale production
+LONG = summaries classes monitor train stream trust search compare guarantees ordinal sets
 
 bench: .venv/.ready-bench ## figures of README and docs in JSON lines, those of an hour together
 	for one in $(SHORT); do $(BIN)/python benchmarks/$$one.py || exit; done
