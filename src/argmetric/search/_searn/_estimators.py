@@ -150,7 +150,7 @@ class EstimatorLearner(Shown):
 
     A classifier learns from one row for each decision: its label is the cheapest action
     (the first of equals), its weight the mean regret of the actions that are not
-    cheapest, Σ (c_a - min c) / |{a : c_a > min c}|; rows without regrets are left out,
+    cheapest, ``Σ (c_a - min c) / |{a : c_a > min c}|``; rows without regrets are out,
     and equal weights are not passed. Scores are `decision_function`, else the logarithm
     of `predict_proba`. A regressor, which has neither, learns the regrets of all
     actions as a matrix of shape (n_decisions, n_actions), an illegal action that of the
