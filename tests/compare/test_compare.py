@@ -61,6 +61,9 @@ def test_differences_without_labels_are_those_of_a_plain_twin(metric: str) -> No
     assert one.probability == pytest.approx((gap > 0).mean(), abs=0.04)
     ends = np.quantile(gap, (0.05, 0.95))
     np.testing.assert_allclose(one.interval, ends, atol=0.12 * gap.std())
+    for name, column in zip("AB", wanted.T, strict=True):
+        score = found.scores()[name]
+        assert score.mean == pytest.approx(column.mean(), abs=4 * column.std() / 60)
 
 
 def test_means_over_groups_are_those_of_a_plain_twin() -> None:
@@ -341,6 +344,7 @@ def test_what_it_shows() -> None:
 
 FIRST_LINES = """
 F1 0.015 -0.074 0.101 0.6 Cannot tell yet: a ahead by 0.015 F1 (-0.074 to +0.101)
+F1 -0.015 -0.101 0.074 0.4 Cannot tell yet: b ahead by 0.015 F1 (-0.074 to +0.101)
 F1 -0.015 -0.101 0 0.4 Cannot tell yet: b ahead by 0.015 F1 (+0.000 to +0.101)
 F1 -0.05 -0.08 -0.02 0.002 b is better by 0.050 F1 (+0.020 to +0.080), probability .998
 F1 0.05 0.0 0.1 0.95 a is likely better by 0.050 F1 (+0.000 to +0.100), probability .950
