@@ -186,6 +186,9 @@ am.tune([0.2, 0.7, 0.4], [0, 1, 0]) -> ValueError: are scores and labels in thei
 am.decide([0.2, 0.7], scoring="f1") -> TypeError: metric='f1'
 am.decide([0.2, 0.7], threshold=0.3) -> TypeError: forecast\(p, threshold, metric\)
 am.tune([0, 1], [0.2, 0.7], scoring="f1") -> TypeError: named by metric
+am.MetricClassifier(scoring="f1") -> TypeError: named by metric
+am.MetricLogisticRegression(scoring="f1") -> TypeError: named by metric
+am.train.FrankWolfeClassifier(scoring="f1") -> TypeError: named by metric
 am.classes.decide(np.eye(2), max_positives=1) -> TypeError: max_per_class=
 am.classes.tune([0, 1], np.eye(2), budget=1) -> TypeError: max_per_class=
 am.decide("f1", [0.2, 0.7]) -> TypeError: it comes after scores and labels

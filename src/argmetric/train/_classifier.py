@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,8 @@ from argmetric.train._wrapper import base_estimator
 LIMIT = 800.0
 # The smallest number that is still positive as a 32-bit float.
 TINY = float(np.finfo(np.float32).tiny)
+# What users of other libraries call `best_threshold_`, which not every rule has.
+THRESHOLD_NAMES = "best_threshold_", "threshold_", "thresholds_", "threshold"
 
 
 def distance(
@@ -178,7 +180,7 @@ class MetricClassifier(BatchDecisions):
     True
     """
 
-    @refuses("parity")
+    @refuses("parity", "scoring")
     def __init__(
         self,
         estimator: Estimator | None = None,
@@ -379,3 +381,20 @@ class MetricClassifier(BatchDecisions):
         # Weights of classes act on probabilities, not on margins.
         tags.classifier_tags.multi_class &= _has_probabilities(self)
         return tags
+
+    if not TYPE_CHECKING:  # any name would be an attribute for mypy
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that holds the threshold; other names fail as ever."""
+            if name not in THRESHOLD_NAMES:
+                return object.__getattribute__(
+                    self, name
+                )  # the message of available_if
+            holds = "best_threshold_ holds the threshold"
+            if "rule_" not in vars(self):
+                where = f"call fit first, then {holds}"
+            elif "best_threshold_" in vars(self):
+                where = holds
+            else:
+                where = "rule_ holds what it decides by, which is not one threshold"
+            raise AttributeError(f"MetricClassifier has no {name}: {where}")

@@ -275,6 +275,7 @@ class FrankWolfeClassifier(ClassifierWrapper):
     True
     """
 
+    @arguments.refuses("scoring")
     def __init__(
         self,
         estimator: Estimator | None = None,

@@ -22,6 +22,7 @@ from argmetric._ground.arguments import (
     check_number,
     check_seed,
     check_verbose,
+    refuses,
     shown,
 )
 from argmetric._ground.features import (
@@ -155,6 +156,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     [[0, 0, 1, 1], [1, 1, 1, 1]]
     """
 
+    @refuses("scoring")
     def __init__(
         self,
         metric: MetricLike | Sequence[MetricLike] = "f1",

@@ -386,6 +386,26 @@ def test_notebooks_show_threshold_score_and_picture(classes):
         assert not hasattr(fitted, "_repr_html_")
 
 
+def test_other_names_of_the_threshold_say_where_it_is():
+    two = model().fit(X, Y)
+    three = am.MetricClassifier().fit(X, X[:, 0].round().clip(-1, 1))
+    for name in ("threshold_", "thresholds_", "threshold"):
+        for one, words in (
+            (two, f"no {name}: best_threshold_ holds the threshold"),
+            (three, f"no {name}: rule_ holds what it decides by"),
+            (model(), f"no {name}: call fit first, then best_threshold_"),
+        ):
+            refuses(AttributeError, words, getattr, one, name)
+    refuses(AttributeError, "no best_threshold_: rule_", lambda: three.best_threshold_)
+    bare = am.MetricClassifier(LinearSVC(), calibration=None)
+    refuses(
+        AttributeError, "has no attribute 'predict_proba'", lambda: bare.predict_proba
+    )
+    refuses(AttributeError, "has no attribute 'sore'", lambda: two.sore)
+    assert two.best_threshold_ == two.rule_.threshold
+    assert "threshold_" not in dir(two)
+
+
 def test_folds_in_parallel_give_the_same():
     one = model().fit(X, Y)
     with joblib.parallel_config("threading"):
