@@ -1,6 +1,7 @@
 """One period has one answer: words, verdicts and alarms on every surface."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,68 @@ def test_a_period_is_told_in_ten_lines() -> None:
         *("prevalence", "readings", "movement", "floor"),
     ]
     assert "<table" in one._repr_html_()
+
+
+def test_every_period_says_whether_it_meets_the_floor() -> None:
+    free = watched(QUIET)
+    ends = [one.interval for one in free.periods]
+    floor = float(np.round(np.sort([one.low for one in ends])[-2] + 1e-3, 3))
+    found = watched(QUIET, floor=floor)
+    expected = [
+        f"floor {floor:g} {'met' if low >= floor else 'may be missed'}"
+        for low, _ in ends
+    ]
+    assert len(set(expected)) == 2
+    assert [one.floor_text for one in found.periods] == expected
+    assert list(found.to_frame()["floor_text"]) == expected
+    lines = repr(found).splitlines()
+    for one in found.periods[-4:]:
+        assert any(one.start in x and one.floor_text in x for x in lines)
+    page = am.report(found).render("html")
+    assert all(one.removeprefix("floor ") in page for one in set(expected))
+    assert {one.floor_text for one in free.periods} == {""}
+    nothing = am.monitor(
+        np.full(50, 1e-9),
+        np.zeros(50),
+        reference=REFERENCE,
+        floor=0.5,
+        zero_division=math.nan,
+    )
+    assert nothing.periods[-1].floor_text == "floor 0.5 may be missed"
+
+
+def test_alarms_after_a_bad_period_are_explained() -> None:
+    """Ordinary periods after it are part of the windows of the alarm."""
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.5, 2, 4032)
+    p[:504] = rng.beta(0.3, 6, 504)
+    q = np.random.default_rng(0).beta(0.5, 2, 3000)
+    y = np.random.default_rng(1).random(3000) < q
+    found = am.monitor(p, 0.3, reference=(y, q), every=504)
+    first, after = found.periods[:2]
+    assert (first.alarm, after.alarm) == ("moved for the worse",) * 2
+    count = (
+        f"{len(found.alarms)} alarms in 8 periods, the last {found.alarms[-1].start}"
+    )
+    assert repr(found).splitlines()[0].endswith(count)
+    assert "a bad period may raise them" in repr(found)
+    quiet = am.monitor(p[504:], 0.3, reference=(y, q), every=504)
+    assert "may raise them" not in repr(quiet)
+    assert repr(quiet).splitlines()[0].endswith("; 0 alarms in 7 periods")
+    level = am.monitor(p[504:], 0.3, reference=(y, q), every=504, floor=0.62)
+    assert "floor 0.62 may be missed" in {one.floor_text for one in level.alarms}
+    assert "below the floor the last 4" in repr(level)
+
+
+def test_one_period_without_a_rate_is_not_a_fault_of_the_metric() -> None:
+    p = np.append(0.02, QUIET[0][1])
+    at = np.repeat(
+        np.array(["2024-01-01", "2024-01-09"], "datetime64[D]"), [1, len(p) - 1]
+    )
+    found = am.monitor(p, CUT, reference=REFERENCE, time=at)
+    assert "in 1 period f1 does not depend on the prevalence" in repr(found)
+    recall = am.monitor(QUIET[0][1], CUT, "recall", reference=REFERENCE)
+    assert "in 1 period recall does not depend on the prevalence" in repr(recall)
 
 
 def test_five_positives_leave_no_certain_score() -> None:

@@ -200,7 +200,7 @@ def monitor(
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional
-        Score that is still good enough: raises an alarm where the score is below it.
+        Score that is good enough; it raises an alarm if the last 4 periods miss it.
     false_alarms : float, default=0.05
         Probability of a false alarm of each kind per year, or in 52 periods.
     zero_division : {0.0, 1.0, nan}, optional

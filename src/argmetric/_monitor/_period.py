@@ -34,7 +34,7 @@ from argmetric._monitor._watch import (
     floor_statistic,
     movements,
 )
-from argmetric._monitor._words import OnePeriod, restore_period
+from argmetric._monitor._words import OnePeriod, beside_floor, restore_period
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
@@ -126,6 +126,9 @@ class Period(OnePeriod):
     # "", or "moved for the worse", "moved for the better" and "below the floor", with a
     # comma between two. A score that improves without a cause is suspect.
     alarm: str = ""
+    # "", or whether the score of these rows alone meets the floor, such as "floor 0.6
+    # may be missed"
+    floor_text: str = ""
 
     @property
     def population_interval(self) -> Interval:
@@ -342,7 +345,7 @@ def judge_period(period: Period, watch: Watch, n_segments: int) -> Period:
     """Add the verdict and the alarm, as of one of `n_segments` segments."""
     level = watch.false_alarms / n_segments
     critical = critical_value(watch.every.per_year, level)
-    below = math.nan
+    below, is_gain = math.nan, watch.metric.greater_is_better
     alarms, verdict = period._judge_movement(critical, n_segments)
     if watch.floor is not None:
         below = floor_critical_value(period.rho, watch.every.per_year, level)
@@ -357,4 +360,5 @@ def judge_period(period: Period, watch: Watch, n_segments: int) -> Period:
         critical=critical,
         critical_floor=below,
         alarm=", ".join(alarms),
+        floor_text=beside_floor(period, verdict, watch.floor, is_gain=is_gain),
     )

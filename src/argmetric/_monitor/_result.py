@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
-from argmetric._ground.display import Field, as_frame, documented
+from argmetric._ground.display import Field, as_frame, counted, documented
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -454,10 +454,11 @@ class Monitoring(AllPeriods["Monitoring"]):
                 f"{last.n_outside / last.n:.1%} of the last period's scores lie "
                 "outside of those of the reference, where the calibrator extrapolates"
             )
-        if any(math.isnan(one.z) for one in self.periods):
+        if still := sum(math.isnan(one.z) for one in self.periods):
             notes.append(
-                f"{self.metric.name} does not depend on the prevalence: there is "
-                "no alarm on movement; floor= and to_label watch its level"
+                f"in {counted(still, 'period')} {self.metric.name} does not depend on "
+                "the prevalence: there is no alarm on movement; floor= and to_label "
+                "watch its level"
             )
         return (*notes, *self._meanings(), self.watch.unseen)
 

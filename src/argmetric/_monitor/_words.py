@@ -32,7 +32,7 @@ from argmetric._ground.saving import (
 from argmetric._ground.types import Axes, Interval
 from argmetric._monitor._bins import CANNOT_SAY, KNOWN, VERDICTS, Readings
 
-WORSE, BETTER, _ = ALARM
+WORSE, BETTER, BELOW = ALARM
 OWN_MOVE = 2.0  # root of a period that moved itself, and not the ones before it
 NOT_PROMISED = "no interval"
 SHOWN = 10  # last periods that notes are on
@@ -45,6 +45,10 @@ SUSPECT = (
 CANNOT_SAY_MEANS = (
     "where the verdict is 'cannot say without labels' the two scores are those after a "
     "covariate shift and after a prevalence shift; label some rows to know which"
+)
+ALARM_WINDOWS = (
+    "alarms are about several periods together, on movement the last 1, 2, 4 or 8, "
+    "below the floor the last 4: a bad period may raise them in those after it"
 )
 
 
@@ -115,6 +119,7 @@ class OnePeriod(Result):
     z_reference: float
     critical: float
     alarm: str
+    floor_text = ""
     _told = ("score", "verdict")
 
     @property
@@ -142,6 +147,17 @@ class OnePeriod(Result):
         return ASSUMED
 
     @property
+    def _own_move(self) -> float:
+        """Root of the period against the reference, > 0 in the direction of `z`."""
+        return math.copysign(self.z_reference, self.z * self.z_reference)
+
+    @property
+    def _alarm_of_others(self) -> bool:
+        """Whether there is an alarm that this period would not raise by itself."""
+        moved = abs(self.z) > self.critical and self._own_move <= OWN_MOVE
+        return moved or (BELOW in self.alarm and "may be" in self.floor_text)
+
+    @property
     def _readings(self) -> Readings:
         shifts = self.p_covariate_shift, self.p_prevalence_shift
         return Readings(self.p_nothing, *shifts)
@@ -151,10 +167,11 @@ class OnePeriod(Result):
     ) -> tuple[list[str], PeriodVerdict]:
         """Return the alarm on movement, if there is one, and the verdict."""
         moved = abs(self.z) > critical
-        own = math.copysign(self.z_reference, self.z * self.z_reference)
-        alarmed = moved and own > OWN_MOVE
+        alarmed = moved and self._own_move > OWN_MOVE
         verdict = self._readings.verdict(n_segments, alarmed=alarmed)
-        alarms: list[str] = [WORSE if self.z > 0.0 else BETTER] * moved
+        # A period that moved by itself says which way; else its windows do.
+        side = self.z_reference if abs(self.z_reference) > critical else self.z
+        alarms: list[str] = [WORSE if side > 0.0 else BETTER] * moved
         return alarms, KNOWN if self.labelled else verdict
 
     def _headline(self) -> Headline:
@@ -195,13 +212,14 @@ class OnePeriod(Result):
         Returns
         -------
         tuple of str
-            Rows, score, prevalence, verdict, actual score and alarm.
+            Rows, score, prevalence, verdict, floor, actual score and alarm.
         """
         alarm, actual = f"ALARM: {self.alarm}" if self.alarm else "", ""
         if self.n_known and not self.labelled:
             actual = f"actual {number(self.actual)}"
-        texts = self.answer.line, self._prevalence_text(), self.verdict, actual, alarm
-        return tuple(text for text in (f"{self.n:>7,} rows", *texts) if text)
+        score = f"{self.n:>7,} rows", self.answer.line, self._prevalence_text()
+        texts = *score, self.verdict, self.floor_text, actual, alarm
+        return tuple(text for text in texts if text)
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -231,12 +249,17 @@ class OnePeriod(Result):
         return ax
 
 
-def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
+def beside_floor(
+    period: OnePeriod, verdict: str, floor: float | None, *, is_gain: bool
+) -> str:
     """Return whether the score of a period met the floor, missed it, or may miss it."""
+    if floor is None:
+        return ""
     name = f"floor {floor:g}"
     ends = [period.actual] if period.labelled else [*period.interval]
     enough = [one >= floor if is_gain else one <= floor for one in ends]
-    if period.verdict == CANNOT_SAY or len(set(enough)) > 1:
+    unknown = verdict == CANNOT_SAY or any(map(math.isnan, ends))
+    if unknown or len(set(enough)) > 1:
         return f"{name} may be missed"
     return f"{name} met" if enough[0] else f"{name} missed"
 
@@ -258,9 +281,11 @@ class SavedPeriods(Saved[Kept], Generic[Kept, PeriodKind]):
 
     @property
     def _alarm_count(self) -> str:
-        """Return the number of alarms and of periods in words."""
-        alarms = counted(len(self.alarms), "alarm")
-        return f"{alarms} in {counted(len(self.periods), 'period')}"
+        """Return the number of alarms and of periods in words, and the last alarm."""
+        alarms: Any = self.alarms
+        count = counted(len(alarms), "alarm"), counted(len(self.periods), "period")
+        last = [f", the last {one.start}" for one in alarms[-1:]]
+        return "".join([" in ".join(count), *last])
 
     @property
     def _header(self) -> list[Field]:
@@ -318,10 +343,8 @@ class AllPeriods(SavedPeriods[Kept, OnePeriod]):
         if last.verdict != CANNOT_SAY and not last.labelled:
             interval = f"{watch.coverage:.0%} interval {interval}"
         name = metric_title(watch.metric.name)
-        beside, is_gain = "", watch.metric.greater_is_better
-        if watch.floor is not None:
-            beside = f"; {_beside_floor(last, watch.floor, is_gain=is_gain)}"
-        more = f"{interval}: {last.verdict}{beside}; {self._alarm_count}"
+        beside = f"{last.verdict}; {last.floor_text}".removesuffix("; ")
+        more = f"{interval}: {beside}; {self._alarm_count}"
         return Headline(f"{name} in the last period", score, more)
 
     def _meanings(self) -> list[str]:
@@ -331,6 +354,8 @@ class AllPeriods(SavedPeriods[Kept, OnePeriod]):
             notes.append(SUSPECT)
         if any(one.verdict == CANNOT_SAY for one in shown):
             notes.append(CANNOT_SAY_MEANS)
+        if any(one._alarm_of_others for one in shown):
+            notes.append(ALARM_WINDOWS)
         return notes
 
     def _picture(self) -> str:

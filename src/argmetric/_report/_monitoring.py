@@ -136,6 +136,8 @@ def _cards(found: Monitoring | ClassMonitoring, one: PeriodValues) -> Iterator[C
     below = score.below
     if kind != "unknown":
         below = f"{percent(found.watch.coverage)} interval {below}"
+    if floor := found.periods[-1].floor_text:
+        below = f"{below}; {floor}"
     title = f"Score ({metric_title(found.metric.name)})"
     yield replace(score, name=title, below=below, accent=True)
     yield from others
@@ -145,16 +147,19 @@ def _cards(found: Monitoring | ClassMonitoring, one: PeriodValues) -> Iterator[C
 def _table(
     caption: str, first: str, score_header: str, named: list[tuple[str, PeriodValues]]
 ) -> PageTable:
-    """Return a row for each name and period; `actual` is last if labels are known."""
+    """Return a row for each name and period, with `floor` and `actual` if there are."""
     names = "verdict", score_header, "interval", "prevalence", "rows", "alarm"
     labelled = any(one["n_known"] for _, one in named)
+    floor = any(one.get("floor_text") for _, one in named)
     rows = []
     for name, one in named:
         row = [name, one["verdict"], one["score_text"], one["interval_text"]]
         row += [in_percent(one["prevalence"]), f"{one['n']:,}", one["alarm"]]
         actual = number(one["actual"]) if one["n_known"] else ""
+        row += [one["floor_text"].removeprefix("floor ")] if floor else []
         rows.append((*row, *[actual] * labelled))
-    return PageTable(caption, (first, *names) + ("actual",) * labelled, rows)
+    more = ("floor",) * floor + ("actual",) * labelled
+    return PageTable(caption, (first, *names, *more), rows)
 
 
 def _over_time(

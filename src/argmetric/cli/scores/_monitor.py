@@ -62,7 +62,8 @@ class _Periods(opt.Options, group=opt.FORECAST):
         What may have happened: "auto" weighs all readings, "none" adjusts nothing,
         "prior" takes it that only the prevalence changed.
     floor
-        A score that is still good enough: an alarm is raised below it.
+        A score that is still good enough: periods say whether it may be missed, and an
+        alarm is raised where the last 4 together are below it.
     false_alarms
         The probability of an alarm of each kind in a year in which nothing happens.
     """
