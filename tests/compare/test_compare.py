@@ -112,6 +112,8 @@ def test_all_labels_leave_nothing_open(metric: Any) -> None:
         assert answer.endswith(
             "on these rows, whose labels are all known; others may differ"
         )
+        assert not one.assumptions
+        assert not {"assumes", "P(A is better)"} & dict(one.lines()).keys()
         assert am.report(one).values["comparison"]["mean"] == one.mean
         assert one.labels_needed(0.1) == 0
         with pytest.raises(ValueError, match="labels of all rows are known"):
@@ -334,6 +336,8 @@ def test_what_it_shows() -> None:
     assert text.splitlines()[0] == wanted
     assert f"P(A is better)  {one.probability:.3f}" in text
     assert "labels          50 of 2,400 rows (2.1%)" in text
+    assert f"assumes         {'; '.join(found.assumptions)}" in text
+    assert f"{one.mean:+.4f}, 90% interval {one.interval[0]:+.4f} to " in text
     values = found.to_dict()
     assert values["mean"] == one.mean
     assert values["best"] == {"model": "A", "probability": found.best().probability}
