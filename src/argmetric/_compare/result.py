@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._compare.strata import with_labels
-from argmetric._compare.table import SAFETY, PatternTable, ScoredGroups
+from argmetric._compare.table import SAFETY, UNLABELLED, PatternTable, ScoredGroups
 from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground import display
@@ -230,7 +230,9 @@ class Comparison(Saved["Comparison"]):
     _told = ("verdict",)
 
     def __post_init__(self) -> None:
-        """Drop the assumptions where every label is known: nothing is estimated."""
+        """Drop the note on no labels where some are, and what all labels leave out."""
+        notes = (x for x in self.notes if x != UNLABELLED or not self.n_labels)
+        object.__setattr__(self, "notes", tuple(notes))
         if self.n_labels == self.n:
             object.__setattr__(self, "assumptions", ())
 
@@ -528,10 +530,10 @@ class Comparison(Saved["Comparison"]):
             Field("best", self.best()),
             Field("p_best", self._p_best),
             Field("n", self.n),
+            Field("assumptions", self.assumptions, ASSUMES, assumed or None),
             Field("n_labels", self.n_labels, "labels", labels),
             Field("reference", self.reference, "reference", old),
             *self._keys("coverage", "history", "notes"),
-            Field("assumptions", self.assumptions, ASSUMES, assumed or None),
             Field("decisions", table.decisions),
             Field("pattern", table.pattern),
             Field("cell", table.bin),
