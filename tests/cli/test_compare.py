@@ -71,6 +71,10 @@ def test_a_judge_and_labels_of_people(run):
     assert (values["n_labels"], values["reference_rows"]) == (100, 0)
     same = json.loads(run("compare", "judged.csv", *given, "--label", "human").out)
     assert same["models"] == values["models"]
+    write_columns("seen.csv", {"judge": P["b"][NEW][::9], "human": known[::9]})
+    twice = ("--label", "human", "--reference", "seen.csv")
+    (note, *_) = json.loads(run("compare", "judged.csv", *given, *twice).out)["notes"]
+    assert "labels as --known and no --reference" in note
     seen = np.flatnonzero(np.array(known) != "")
     write_columns("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
     apart = json.loads(

@@ -112,6 +112,8 @@ def test_all_labels_leave_nothing_open(metric: Any) -> None:
         assert answer.endswith(
             "on these rows, whose labels are all known; others may differ"
         )
+        assert not one.assumptions
+        assert not {"assumes", "P(A is better)"} & dict(one.lines()).keys()
         assert am.report(one).values["comparison"]["mean"] == one.mean
         assert one.labels_needed(0.1) == 0
         with pytest.raises(ValueError, match="labels of all rows are known"):
@@ -334,6 +336,8 @@ def test_what_it_shows() -> None:
     assert text.splitlines()[0] == wanted
     assert f"P(A is better)  {one.probability:.3f}" in text
     assert "labels          50 of 2,400 rows (2.1%)" in text
+    assert f"assumes         {'; '.join(found.assumptions)}" in text
+    assert f"{one.mean:+.4f}, 90% interval {one.interval[0]:+.4f} to " in text
     values = found.to_dict()
     assert values["mean"] == one.mean
     assert values["best"] == {"model": "A", "probability": found.best().probability}
@@ -467,3 +471,36 @@ def test_verdicts_of_a_judge_are_scores_beside_labels() -> None:
     known = np.where(np.arange(NEW_Y.size) < 60, NEW_Y, np.nan)
     with pytest.warns(UserWarning, match="all of them 0 or 1"):
         assert am.compare(LABELS[1] * 1.0, LABELS[:1], known=known).n_labels == 60
+
+
+JUDGE, SOME = P[0][:900], np.arange(0, 900, 30)
+SAID = [Y[:900] ^ (P[1][:900] > 0.9), Y[:900]]
+GROUPS = np.arange(900) // 9
+
+
+def notes(p: Any = JUDGE, labels: Any = SAID, **how: Any) -> str:
+    return " ".join(am.compare(p, labels, **how).notes)
+
+
+def test_rows_that_are_labelled_twice_get_a_note() -> None:
+    y, odds, both = Y[SOME], np.log(JUDGE / (1 - JUDGE)), [p[SOME] for p in P]
+    for text in (
+        notes(reference=(y, np.float32(JUDGE[SOME])), known=Y[:900]),
+        notes(odds, logits=True, reference=(y, odds[SOME])),
+        notes([p[:900] for p in P], reference=(y, both)),
+    ):
+        assert text.startswith("all scores of the reference occur in p: if they are")
+    for few in (JUDGE.round(2), 0.8 * (JUDGE > 0.4) + 0.1):  # by accident
+        assert "occur in p" not in notes(few, reference=(y, few[SOME]))
+    assert "occur in p" not in notes(reference=(Y[900:], P[0][900:]))
+
+
+def test_a_judge_without_labels_gets_a_note() -> None:
+    note, grouped = "not what the systems know beyond it", {"groups": GROUPS}
+    found, decided = am.compare(JUDGE, SAID), am.decide(JUDGE, groups=GROUPS)
+    assert {"assumes", "note:"} < set(repr(found).split())
+    assert note in notes(reference=(Y[900:], P[0][900:]))
+    assert note in notes(labels=SAID[:1], **grouped)
+    assert note not in repr(found.add([3], [1])) + notes(known=Y[:900])
+    assert note not in notes([p[:900] for p in P]) + notes(labels=[0.3])
+    assert note not in notes(labels=[decided], **grouped)

@@ -16,7 +16,7 @@ from argmetric._compare import joint
 from argmetric._compare.result import VERDICTS, Comparison, Difference, ForecastScore
 from argmetric._compare.review import Review, review_rows
 from argmetric._compare.strata import with_labels
-from argmetric._compare.table import PatternTable, ScoredGroups, are_cuts
+from argmetric._compare.table import UNLABELLED, PatternTable, ScoredGroups, are_cuts
 from argmetric._forecast.batch import Batch
 from argmetric._ground import labels as read
 from argmetric._ground import validation
@@ -41,6 +41,10 @@ __all__ = ["VERDICTS", "Comparison", "Difference", "Review", "compare"]
 __all__ += ["review_rows", "with_labels"]
 
 FEW_POSITIVES = 25  # of the reference, up to which intervals hold less often
+SAME_ROWS = (
+    "all scores of the reference occur in p: if they are rows of p, pass their labels "
+    "as `known` and no `reference`: it counts them twice, or without their decisions"
+)
 Y = "the y of reference=(y, p)"
 
 
@@ -126,7 +130,7 @@ def compare(
     layouts, scores = _lay_out(models.scores, **how)
     labels, y = _decisions(models, layouts[0], known, pos_label, logits=logits)
     require_defined(metric, layouts[0].largest)
-    calibrators, rows, notes = _fit_reference(reference, models, logits, pos_label)
+    fits, rows, notes = _fit_reference(reference, models, layouts, logits, pos_label)
     source = "new rows are like the reference, but for what their labels tell"
     if reference is None:
         source = "probabilities are calibrated, but for what labels tell"
@@ -136,13 +140,16 @@ def compare(
             validation.warn_of_scale(layout.scores, logits=logits)
     decisions, pattern = np.unique(labels, axis=1, return_inverse=True)
     pattern = pattern.ravel()
-    bin_, odds = joint.bins_along(calibrators, scores, pattern)
+    bin_, odds = joint.bins_along(fits, scores, pattern)
     kinds = reference is None, not are_cuts(labels, scores)
     scored = None if layouts[0].single else ScoredGroups.of(layouts[0])
     table = PatternTable(decisions, pattern, bin_, odds, y, metric, *kinds, scored)
     forecasts: tuple[ForecastScore, ...] = ()
     if table.raw and not table.is_labelled.any():
         forecasts = _forecasts(layouts, scores, labels, metric, (coverage, logits))
+    alone = table.judged and len(layouts) == 1 and SAME_ROWS not in notes
+    if alone and not _cut_groups(labels, layouts[0]):
+        notes.append(UNLABELLED)
     return Comparison(
         names=models.names,
         coverage=coverage,
@@ -152,6 +159,20 @@ def compare(
         notes=(*notes, *_decision_notes(models.names, labels)),
         assumptions=(source, "labels independent given the scores and decisions"),
     )
+
+
+def _cut_groups(labels: Booleans, layout: Layout) -> bool:
+    """Return whether the labels of every model are a cut of the scores in each group.
+
+    Rows of equal scores may go either way, as where a number of each group is chosen.
+    """
+    code = ScoredGroups.of(layout).code
+    for called in labels:
+        order = np.lexsort((called, layout.scores, code))
+        falls = np.diff(1 * called[order]) < 0
+        if not np.diff(code[order])[falls].all():  # 0 within a group
+            return False
+    return True
 
 
 def _forecasts(
@@ -323,9 +344,12 @@ def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
 
 
 def _fit_reference(
-    reference: Any, models: _Models, logits: bool, pos_label: Any
+    reference: Any, models: _Models, new: list[Layout], logits: bool, pos_label: Any
 ) -> tuple[list[joint.JointCalibrator], tuple[int, int], list[str]]:
-    """Return calibrators, the rows and positives of their reference, and notes."""
+    """Return calibrators, the rows and positives of their reference, and notes.
+
+    new : scores of the models on the rows to compare
+    """
     count = len(models.scores)
     if reference is None:
         return joint.fixed_calibrator(None, count), (0, 0), []
@@ -337,20 +361,20 @@ def _fit_reference(
             )
         found = round(reference.n * (reference.prevalence or 0.0))
         return joint.fixed_calibrator(reference, 1), (reference.n, found), []
-    y, x = _read_reference(*check_pair(reference), models, logits, pos_label)
+    y, x, old = _read_reference(*check_pair(reference), models, logits, pos_label)
     few = int(min(y.sum(), (~y).sum()))
     note = (
         f"the reference has only {few} rows of one class: with so few, intervals "
         "after 50 labels held in .88 of the cases, and errors are larger"
     )
-    notes = [note] if few <= FEW_POSITIVES else []
+    notes = [SAME_ROWS] if _are_rows_of(old, new) else [note] * (few <= FEW_POSITIVES)
     return joint.fit_joint_calibrators(y, x), (int(y.size), int(y.sum())), notes
 
 
 def _read_reference(
     y: Any, p: Any, models: _Models, logits: bool, pos_label: Any
-) -> tuple[Booleans, Floats]:
-    """Return labels of the reference, and log-odds of each column of its scores."""
+) -> tuple[Booleans, Floats, list[Layout]]:
+    """Return labels of the reference, and log-odds and layout of each column."""
     columns, own = _columns(p, "p")
     if len(columns) != len(models.scores):
         raise ValueError(
@@ -362,9 +386,9 @@ def _read_reference(
     names = [f"{name} in the reference" for name in models.scores]
     average = "micro" if np.ndim(columns[0]) == 2 else None
     named = dict(zip(names, columns, strict=True))
-    (first, *_), odds = _lay_out(named, logits=logits, average=average)
+    layouts, odds = _lay_out(named, logits=logits, average=average)
     y, _ = with_positives((y, columns[0]), pos_label)
-    labels = read.binary_labels(y, name=Y, shape=first.shape, other=names[0])
+    labels = read.binary_labels(y, name=Y, shape=layouts[0].shape, other=names[0])
     positive = labels.positive.ravel()
     if positive.all() or not positive.any():
         which = "positive" if not positive.any() else "negative"
@@ -374,4 +398,19 @@ def _read_reference(
         )
     if all(one.min() == one.max() for one in odds):
         raise ValueError("all scores of the reference are equal: they tell nothing")
-    return positive, odds
+    return positive, odds, layouts
+
+
+def _are_rows_of(old: list[Layout], new: list[Layout]) -> bool:
+    """Return whether all rows of scores occur in others, and most of them only once.
+
+    Other rows may have equal scores where these are rounded, but then most of them
+    occur more than once. Scores are compared in single precision, which one of both may
+    have been stored in.
+    """
+    weights = np.sqrt(np.arange(2.0, 2.0 + len(old)))  # to one number for each row
+    rows = (np.clip([x.scores for x in both], -1e9, 1e9) for both in (old, new))
+    seen, among = ((weights @ one.astype("f4")).astype("f4") for one in rows)
+    seen, among = np.unique(seen), np.sort(among)
+    times = np.searchsorted(among, seen, "right") - np.searchsorted(among, seen)
+    return seen.size >= 10 and bool(times.all() and np.median(times) == 1)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._compare.strata import with_labels
-from argmetric._compare.table import SAFETY, PatternTable, ScoredGroups
+from argmetric._compare.table import SAFETY, UNLABELLED, PatternTable, ScoredGroups
 from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground import display
@@ -160,12 +160,15 @@ class Difference(Result):
         list of Field
             In the order of the summary.
         """
-        within = f"{self.coverage:.0%} interval"
+        (low, high), better = self.interval, f"{self.probability:.3f}"
+        within = f", {self.coverage:.0%} interval {low:+.4f} to {high:+.4f}"
+        if self._counted and low == high:
+            within = better = ""
+        words = f"P({self.first} is better)"
         return [
-            *self._keys("first", "second", "coverage"),
-            self._field("mean", f"{self.first} - {self.second}", "{:+.4f}"),
-            self._field("interval", within, "{0[0]:+.4f} to {0[1]:+.4f}"),
-            self._field("probability", f"P({self.first} is better)", "{:.3f}"),
+            *self._keys("first", "second", "coverage", "interval"),
+            self._field("mean", f"{self.first} - {self.second}", "{:+.4f}" + within),
+            Field("probability", self.probability, words, better or None),
             self._field("verdict", "verdict"),
         ]
 
@@ -223,6 +226,15 @@ class Comparison(Saved["Comparison"]):
     assumptions: tuple[str, ...] = ()
     # Of every model, as long as there are neither labels nor a reference
     forecasts: tuple[ForecastScore, ...] = ()
+
+    _told = ("verdict",)
+
+    def __post_init__(self) -> None:
+        """Drop the note on no labels where some are, and what all labels leave out."""
+        notes = (x for x in self.notes if x != UNLABELLED or not self.n_labels)
+        object.__setattr__(self, "notes", tuple(notes))
+        if self.n_labels == self.n:
+            object.__setattr__(self, "assumptions", ())
 
     @property
     def metric(self) -> Metric:
@@ -502,9 +514,10 @@ class Comparison(Saved["Comparison"]):
             In the order of the summary.
         """
         scores, table, groups = self.scores(), self.table, self.table.groups
-        old = f"{self.reference[0]:,} labelled rows, {self.reference[1]:,} positive"
+        n_old, positive = self.reference
+        old = f"{n_old:,} labelled rows, {positive:,} positive" if n_old else None
         labels = display.part_text(self.n_labels, self.n, " rows")
-        rows = np.flatnonzero(table.is_labelled)
+        rows, assumed = np.flatnonzero(table.is_labelled), "; ".join(self.assumptions)
         return [
             Field("file", NAME),
             Field("format", FORMAT),
@@ -517,10 +530,10 @@ class Comparison(Saved["Comparison"]):
             Field("best", self.best()),
             Field("p_best", self._p_best),
             Field("n", self.n),
+            Field("assumptions", self.assumptions, ASSUMES, assumed or None),
             Field("n_labels", self.n_labels, "labels", labels),
             Field("reference", self.reference, "reference", old),
             *self._keys("coverage", "history", "notes"),
-            self._field("assumptions", ASSUMES, "; ".join),
             Field("decisions", table.decisions),
             Field("pattern", table.pattern),
             Field("cell", table.bin),

@@ -438,9 +438,15 @@ def metric_title(name: str) -> str:
     return _METRIC_TITLES.get(name, name.replace("_", " "))
 
 
-def shortest_cut(threshold: float, low: float, high: float) -> str:
-    """Return a threshold in (low, high] with as few digits as possible."""
-    for digits in range(2, 18):
+def cut_text(threshold: float, digits: int = 3) -> str:
+    """Return a threshold with this many digits; more where it would read as 0 or 1."""
+    ends = (0.0, 1.0 - 2.0**-53) if 0.0 < threshold < 1.0 else (-math.inf, math.inf)
+    return shortest_cut(threshold, *ends, digits)
+
+
+def shortest_cut(threshold: float, low: float, high: float, least: int = 2) -> str:
+    """Return a threshold in (low, high] with as few digits as possible, or `least`."""
+    for digits in range(least, 18):
         text = f"{threshold:.{digits}g}"
         if low < float(text) <= high:
             return text

@@ -247,6 +247,7 @@ class ClassDecision(Result):
             over = f"{n_groups:,} groups"
         if not math.isnan(self.bound):
             bound = f"{number(self.bound)}: no labels are expected to score more"
+        usual = "most probable" + " without limits" * ("limits: " in str(self.notes))
         lines = (self._class_line(c) for c in range(len(self.classes)))
         return [
             *class_metric_fields(self.metric),
@@ -255,7 +256,7 @@ class ClassDecision(Result):
             Field("classes", self.classes),
             self._field("expected", "expected", lambda x: f"{number(x)}{self._method}"),
             Field("is_exact", self.is_exact),
-            self._field("most_probable", "most probable", number),
+            self._field("most_probable", usual, number),
             Field("bound", self.bound, "upper bound", bound),
             *self._keys("counts", "expected_counts", "per_class", "notes"),
             *first_lines(lines, len(self.classes), SHOWN, "classes"),

@@ -38,7 +38,7 @@ _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 _SHOW_CURSOR = b"\x1b[?25h"
 _awaited: set[int] = set()
 _FLAGS: dict[str, str] = {role: f"--{role.replace('_', '-')}" for role in ROLES}
-_FLAGS["output"] = "-o"
+_FLAGS |= {"output": "-o", "known": "--known", "reference": "--reference"}
 _LIMITS = r"(?:min|max)_(?:positives|precision|recall|specificity|npv|per_class)"
 # Arguments as Python has them, in messages of the package
 _ARGUMENT = re.compile(
@@ -46,7 +46,7 @@ _ARGUMENT = re.compile(
     |({_LIMITS})(?![\w'=]))""",
     re.VERBOSE,
 )
-_MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
+_MARKED = re.compile(rf"`({'|'.join(_FLAGS)})(?:=([^`]*))?`")
 
 
 class UsageError(Exception):

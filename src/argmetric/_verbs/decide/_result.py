@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     counted,
+    cut_text,
     documented,
     hide_private,
     metric_fields,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from argmetric._verbs.guarantees import Guarantee
 
 
-NO_ROW = "no row is positive"
+NO_ROW, LIMITLESS = "no row is positive", " without limits"
 
 
 @dataclass(frozen=True)
@@ -252,17 +253,18 @@ class Decision(Result):
         calibrated = self.scale.startswith("calibrated")
         given = self.scale.removeprefix("calibrated ")
         average, threshold, raw, best_text = self.average, None, None, None
+        cut_name, sign = "best single cut", 2 * self.metric.greater_is_better - 1
         if average is not None and self.n_groups is not None:
             average += f" of {self.n_groups:,}"
         if self.n_positives == 0:
             threshold = f"none: {NO_ROW}"
         elif self.threshold is not None:
-            threshold = f"{self.scale} >= {self.threshold:.3g}"
+            threshold = f"{self.scale} >= {cut_text(self.threshold)}"
         elif self.group_ids is None:
             rows = getattr(self.metric, "_by_rows", False)
             threshold = f"none: {'the gain of each row' if rows else 'a tie is split'}"
         if calibrated and self.n_positives and self.threshold_raw is not None:
-            raw = f"raw {given} >= {self.threshold_raw:.3g}"
+            raw = f"raw {given} >= {cut_text(self.threshold_raw)}"
         promise = None if self.guarantee is None else self.guarantee.sentence
         chosen = part_text(self.n_positives, self.n)
         half = self.cut_half
@@ -270,9 +272,10 @@ class Decision(Result):
         if self.group_ids is None or "best_cut" in self.__dict__ or self._quick:
             best, cut = self.best_cut, NO_ROW
             if best.n_positives:
-                cut = f"{self.scale} >= {best.threshold:.3g}, "
+                cut = f"{self.scale} >= {cut_text(best.threshold)}, "
                 cut += counted(best.n_positives, "positive")
             best_text = f"{number(best.expected)} ({cut})"
+            cut_name += LIMITLESS * (sign * (best.expected - self.expected) > 1e-9)
         of_half += counted(half.n_positives, "positive")
         half_text = f"{number(half.expected)} ({of_half})"
         return [
@@ -287,9 +290,7 @@ class Decision(Result):
             self._field("expected", "expected", number),
             Field("error", self.error),
             Field("cut_half", vars(half), "cut at 0.5", half_text),
-            Field(
-                "best_cut", lambda: vars(self.best_cut), "best single cut", best_text
-            ),
+            Field("best_cut", lambda: vars(self.best_cut), cut_name, best_text),
             Field("guarantee", self.guarantee, "guarantee", promise),
             *self._keys("prevalence", "notes"),
         ]

@@ -13,6 +13,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     counted,
+    cut_text,
     documented,
     first_lines,
     metric_title,
@@ -185,7 +186,7 @@ class MultiLabelRule(SavedRule):
             held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
         kept = self.rules[:1] if one_for_all else self.rules
         names = ("all labels",) if one_for_all else self.names
-        cuts = (f"{x._scale} {x.operator} {x.threshold:.3g}" for x in kept)
+        cuts = (f"{x._scale} {x.operator} {cut_text(x.threshold)}" for x in kept)
         if not one_for_all:
             pairs = zip(cuts, kept, strict=True)
             cuts = (f"{cut}, score {number(rule.score)}" for cut, rule in pairs)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_label, shown
-from argmetric._ground.display import Field, Headline, documented
+from argmetric._ground.display import Field, Headline, cut_text, documented
 from argmetric._ground.labels import Labels, plain_label
 from argmetric._ground.pictures import SmallPicture, adaptive_edges, drawing
 from argmetric._ground.types import (
@@ -291,14 +291,14 @@ class ReviewRule(AskingRule):
 
     @property
     def _bands(self) -> str:
-        p = self._scale
+        p, high = self._scale, cut_text(self.high, 4)
         if self.low == self.high:
-            return f"accept {p} >= {self.high:.4g}, reject the others, ask nobody"
+            return f"accept {p} >= {high}, reject the others, ask nobody"
         parts = []
         if self.high < math.inf:
-            parts.append(f"accept {p} >= {self.high:.4g}")
+            parts.append(f"accept {p} >= {high}")
         if self.low > -math.inf:
-            parts.append(f"reject {p} < {self.low:.4g}")
+            parts.append(f"reject {p} < {cut_text(self.low, 4)}")
         return ", ".join([*parts, "ask a person about the others"])
 
     def fields(self) -> list[Field]:

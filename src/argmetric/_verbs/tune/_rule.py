@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     between,
+    cut_text,
     documented,
     hide_private,
     metric_title,
@@ -324,7 +325,7 @@ class Rule(SavedRule):
             more += f", {told}" if told else ""
         elif self.n and not math.isnan(self.score):
             more = f"{title} {number(self.score)} on these rows"
-        cut = f"{self._scale} {self.operator} {self.threshold:.3g}"
+        cut = f"{self._scale} {self.operator} {cut_text(self.threshold)}"
         return Headline("", cut, more)
 
     def _picture(self) -> str:
@@ -409,7 +410,7 @@ class Rule(SavedRule):
 
     def _title(self) -> str:
         return (
-            f"Rule({self._scale} {self.operator} {self.threshold:.4g}, "
+            f"Rule({self._scale} {self.operator} {cut_text(self.threshold, 4)}, "
             f"metric={self.metric.name})"
         )
 

@@ -14,7 +14,7 @@ from argmetric._ground.types import Integers
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments, command
-from argmetric.cli._errors import UsageError, naming
+from argmetric.cli._errors import UsageError, naming, with_flags
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as io
@@ -152,7 +152,7 @@ def compare(o: Arguments) -> int:
         "reference_rows": found.reference[0],
         "reference_positives": found.reference[1],
         "next": None if some is None else (some + 1).tolist(),
-        "notes": [*notes, *found.notes],
+        "notes": [*notes, *map(with_flags, found.notes)],
         "output": o.output,
     }
     facts = [("rows", _report.rows_text(values)), ("answer", found._title())]

@@ -12,7 +12,7 @@ import numpy as np
 from cyclopts import App
 
 import argmetric as am
-from argmetric._ground.display import Result, part_text
+from argmetric._ground.display import Result, cut_text, part_text
 from argmetric._ground.types import Booleans, Floats
 from argmetric._verbs.guarantees import guarantee_sentence
 from argmetric._verbs.tune import gap_interval
@@ -192,8 +192,9 @@ def decision_facts(rows: TableRows, decision: Any, cuts: dict[str, float]) -> Fa
     that of the decision; without them the expected scores are the forecasts.
     """
     own = [
-        (x, f"{number(cuts[x])} ({text.partition(' (')[2]}" if x in cuts else text)
+        (x, f"{number(cuts[y])} ({text.partition(' (')[2]}" if y in cuts else text)
         for x, text in lines_of(decision, "expected")
+        for y in [x.removesuffix(" without limits")]
     ]
     by_rows = "amount" in rows.used
     if rows.way != "one" or decision.threshold is not None or by_rows:
@@ -227,7 +228,7 @@ def rule_text(rule: am.Rule, score: str, p: Floats | None = None) -> str:
     cut = rule.threshold
     if not math.isfinite(cut):
         return "every row" if (cut < 0) == (rule.operator == ">=") else "no row"
-    shown = f"{cut:.6g}" if p is None else _report.short_threshold(p, cut)
+    shown = cut_text(cut, 6) if p is None else _report.short_threshold(p, cut)
     what = score if rule.calibrator is None else f"calibrated {score}"
     return f"{what} {rule.operator} {shown}"
 
