@@ -89,7 +89,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run):
         f"{p[4].round(4).sum():.4g}, not to 1 (2 such rows); with --one-label they are "
         "the probabilities of the classes. Divide each row by its sum; pass --logits "
         "if these are scores before a softmax; or leave out --one-label if a row can "
-        "have several labels",
+        "have several labels; rows are counted from 1, without the header",
     )
 
 
