@@ -9,6 +9,7 @@ import pyarrow.csv as pc
 import pytest
 
 import argmetric as am
+from argmetric.cli._errors import with_flags
 from cli_files import write_columns
 from command import plain, words
 
@@ -48,6 +49,11 @@ def test_decisions_are_written_and_judged(run, answer):
     assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == d.labels.tolist()
     actual = plain(am.classes.evaluate(Y, d.labels, **how).to_dict())
     assert found["actual"] == actual
+    listed = "decide", "pets.csv", *ASK[2:], "--group", "g", "--scores"
+    assert run(*listed, "p_cat,p_dog,p_bird", "-o", "listed.csv").code == 0
+    same = np.array(["p_" + one for one in d.labels])
+    assert (np.array(pc.read_csv("listed.csv")["decision"]) == same).all()
+    assert with_flags("call argmetric.classes.decide") == "pass --one-label"
     assert (found["file"], found["rows"]) == ("pets.csv", 60)
     assert found["columns"] == {"scores": "p_*", "label": "kind", "group": "g"}
     judged = "evaluate", "o.csv", "--one-label", "--label", "kind", "--group", "g"
