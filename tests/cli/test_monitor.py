@@ -96,6 +96,7 @@ def test_periods_are_those_of_the_function(run, weeks, expected):
     assert one.verdict in row
     assert f"{one.interval.low:.3f} to {one.interval.high:.3f}" in row
     assert "scores alone cannot reveal" in " ".join(text.out.split())
+    assert "in Python, to_label(100) picks" in " ".join(text.out.split())
 
 
 def test_a_quiet_period_ends_with_code_0(run, weeks):

@@ -9,6 +9,7 @@ import pyarrow.csv as pc
 import pytest
 
 import argmetric as am
+from argmetric.cli._errors import with_flags
 from cli_files import write_columns
 from command import plain, words
 
@@ -48,6 +49,11 @@ def test_decisions_are_written_and_judged(run, answer):
     assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == d.labels.tolist()
     actual = plain(am.classes.evaluate(Y, d.labels, **how).to_dict())
     assert found["actual"] == actual
+    listed = "decide", "pets.csv", *ASK[2:], "--group", "g", "--scores"
+    assert run(*listed, "p_cat,p_dog,p_bird", "-o", "listed.csv").code == 0
+    same = np.array(["p_" + one for one in d.labels])
+    assert (np.array(pc.read_csv("listed.csv")["decision"]) == same).all()
+    assert with_flags("call argmetric.classes.decide") == "pass --one-label"
     assert (found["file"], found["rows"]) == ("pets.csv", 60)
     assert found["columns"] == {"scores": "p_*", "label": "kind", "group": "g"}
     judged = "evaluate", "o.csv", "--one-label", "--label", "kind", "--group", "g"
@@ -89,7 +95,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run):
         f"{p[4].round(4).sum():.4g}, not to 1 (2 such rows); with --one-label they are "
         "the probabilities of the classes. Divide each row by its sum; pass --logits "
         "if these are scores before a softmax; or leave out --one-label if a row can "
-        "have several labels",
+        "have several labels; rows are counted from 1, without the header",
     )
 
 

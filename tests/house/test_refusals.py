@@ -182,6 +182,22 @@ am.evaluate(sp.eye_array(2), sp.eye_array(2), pos_label=0) -> ValueError: pos_la
     goes with dense labels: those of a sparse matrix such as y
 am.evaluate([0, 1], [0.2, 0.7]) -> ValueError: labels holds 0\.2, 0\.7, not .*; these
     look like scores: are scores and labels in their places
+am.evaluate([0, 1, 1], [0.2, 0.7, 0.4])
+    -> ValueError: look like scores; evaluate takes labels: pass p >= threshold, or what
+am.forecast([0.2, 0.7, 0.4], [0.2, 0.7, 0.4])
+    -> ValueError: in their places, as in \(p, labels\)\?$
+am.evaluate(np.eye(3), [0, 1, 0]) -> ValueError: per row call argmetric.classes.evaluate
+am.tune([0, 1], [[0.2], [0.7]]) -> ValueError: such as np\.asarray\(p\)\[:, -1\], or a
+am.calibrate([0, 1], [[0.2], [0.7]]) -> ValueError: one column, np\.ravel\(p\)
+am.forecast([0.2, 0.7], [[0], [1]]) -> ValueError: one column, np\.ravel\(labels\)
+am.decide(pd.DataFrame({"a": ["x"], "b": [0.5]}))
+    -> TypeError: row 0, column 0: 'x'; pass one column, such as p\['b'\]
+am.monitor(0.3, [0.2, 0.7], reference=([0, 1], [0.2, 0.7]))
+    -> TypeError: not float; a threshold comes after p, as in mon
+am.classes.decide([[0.5, 0.5]], limits={0: 1}) -> TypeError: is max_per_class meant
+am.classes.monitor([[0.5, 0.5]], [0], freq="1d") -> TypeError: is every meant
+am.MetricClassifier(prefit=True) -> TypeError: takes no prefit: .* FrozenEstimator
+am.MetricClassifier(cv="prefit").fit(*TWO) -> TypeError: 'prefit'; .* FrozenEstimator
 am.tune([0.2, 0.7, 0.4], [0, 1, 0]) -> ValueError: are scores and labels in their places
 am.decide([0.2, 0.7], scoring="f1") -> TypeError: metric='f1'
 am.decide([0.2, 0.7], threshold=0.3) -> TypeError: forecast\(p, threshold, metric\)
@@ -191,7 +207,7 @@ am.MetricLogisticRegression(scoring="f1") -> TypeError: named by metric
 am.train.FrankWolfeClassifier(scoring="f1") -> TypeError: named by metric
 am.classes.decide(np.eye(2), max_positives=1) -> TypeError: max_per_class=
 am.classes.tune([0, 1], np.eye(2), budget=1) -> TypeError: max_per_class=
-am.decide("f1", [0.2, 0.7]) -> TypeError: it comes after scores and labels
+am.decide("f1", [0.2, 0.7]) -> TypeError: scores and labels, as in decide\(p, metric\)
 am.classes.forecast([0, 1, 1], np.eye(3)) -> ValueError: are p and another
 am.classes.tune([[0.3, 0.7], [0.6, 0.4]], ["b", "a"]) -> ValueError: are p and another
 am.evaluate(list("abc"), list("abb")) -> ValueError: or call

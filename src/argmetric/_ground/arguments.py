@@ -380,6 +380,7 @@ REFUSED = {
     ),
     "for_rows": "the number of the next rows is new_rows=200",
     "unlabelled": "the scores of new rows are new_rows=scores",
+    "prefit": "a model that is fitted is FrozenEstimator(model) of sklearn.frozen",
     "max_per_class": "one label a row is argmetric.classes.decide",
     "beta": "it belongs to the metric: 'f2', or FBeta(1.5)",
     "parity": (
@@ -395,6 +396,8 @@ CALLED = {  # by other names, which look like those of other parameters
     "k": "per_row",
     "top_k": "per_row",
     "n_positives": "max_positives",
+    "limits": "max_per_class",
+    **dict.fromkeys(("freq", "period"), "every"),
     "alpha": "confidence",
     "calibrator": "reference",
     "positive_class": "pos_label",

@@ -12,6 +12,8 @@ from argmetric._ground.arguments import shown
 MOST_LISTED = 5  # labels that a message lists
 LONGEST = 40  # characters of one of them
 EVERY_ROW = "every row needs a label"
+LIKE_SCORES = "these look like scores"
+OR_LABELS = " If these are labels, "
 
 Kind = Literal["missing", "unclear", "many", "one class", "absent"]
 # How the positive label is named by who reads the message, with or without a value.
@@ -60,7 +62,7 @@ def unclear(found: Sequence[Any], name: str, naming: Naming = as_keyword) -> Lab
     """Return the message for labels of which none is known to be positive."""
     ways = " or ".join(naming(label) for label in reversed(found))
     problem = f"{name} holds {list_labels(found)}, not 0 and 1"
-    return LabelError("unclear", problem, f"{_if_swapped(found)}pass {ways}")
+    return LabelError("unclear", problem, f"{_if_swapped(found, name)}pass {ways}")
 
 
 def too_many(
@@ -75,7 +77,8 @@ def too_many(
     way_out = f"pass {sides} for {shown(one)} against the rest"
     if name.startswith("y_") or name == "y and labels":  # of those who score labels
         way_out += ", or call argmetric.classes.evaluate for a score of all classes"
-    return LabelError("many", problem, f"{_if_swapped(found)}{way_out}")
+    swapped = _if_swapped(found, name).removesuffix(OR_LABELS)
+    return LabelError("many", problem, swapped or way_out)
 
 
 def one_class(label: object, name: str, rows: str = "label") -> LabelError:
@@ -129,12 +132,11 @@ def _holds(name: str) -> str:
     return "hold" if " and " in name else "holds"
 
 
-def _if_swapped(found: Sequence[Any]) -> str:
+def _if_swapped(found: Sequence[Any], name: str) -> str:
     if any(isinstance(label, float) for label in found):  # whole ones are int by now
-        return (
-            "these look like scores: are scores and labels in their places, as in "
-            "(y, p)? If these are labels, "
-        )
+        order = "(p, labels)" if name.startswith("labels") else "(y, p)"
+        asked = f"are scores and labels in their places, as in {order}?"
+        return f"{LIKE_SCORES}: {asked}{OR_LABELS}"
     return ""
 
 

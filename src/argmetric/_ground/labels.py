@@ -41,6 +41,7 @@ OF_SEVERAL_CLASSES = {
     "y": "argmetric.classes.calibrate or argmetric.classes.check",
     "labels": "argmetric.classes.forecast",
 }
+EVALUATE = "argmetric.classes.evaluate"
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def one_per_row(array: AnyArray, name: str) -> AnyArray:
     if array.ndim == 1:
         return array
     is_column = array.shape == (array.size, 1)
-    way_out = f"; pass {name} as one column, such as {name}[:, 0]" * is_column
+    way_out = f"; pass {name} as one column, np.ravel({name})" * is_column
     raise ValueError(
         f"{name} must hold one label for each row, not be of shape {array.shape}"
         f"{way_out}"
@@ -392,8 +393,11 @@ def _check_shape(
     """Return the array; refuse it if its shape is not that of the other one."""
     if shape is not None and array.shape != shape:
         hint = ""
-        if array.shape == shape[:1] and name in OF_SEVERAL_CLASSES:
-            verbs = OF_SEVERAL_CLASSES[name]
+        if 1 in (array.shape[1:] or shape[1:]) and array.size == np.prod(shape):
+            matrix = name if array.ndim > 1 else other
+            hint = f"; pass {matrix} as one column, np.ravel({matrix})"
+        elif array.shape == shape[:1] and name in OF_SEVERAL_CLASSES:
+            verbs = EVALUATE if other == "y" else OF_SEVERAL_CLASSES[name]
             hint = f"; for one of several classes per row call {verbs}"
         raise ValueError(
             f"{name} has shape {array.shape} but {other} has shape {shape}{hint}"

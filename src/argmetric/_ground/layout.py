@@ -19,7 +19,9 @@ from argmetric._ground.validation import (
     read_scores,
     refuse_two_classes,
     same_kind,
+    warn_of_classes,
 )
+from argmetric._ground.validation import column_names as column_names
 
 Average = Literal["groups", "pooled", "samples", "macro", "micro"]
 
@@ -91,6 +93,8 @@ def lay_out(
         raise ValueError(f"{name} is empty: there is nothing to decide")
     if array.ndim == 2:
         refuse_two_classes(array, name)
+        if not logits and name == "p":
+            warn_of_classes(array)
         return _matrix(array, p, groups, average, name)
     if groups is None:
         if average is not None:
@@ -205,16 +209,6 @@ def transpose_blocks(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
         part = slice(first, first + ROWS_AT_ONCE)
         out[:, part] = table[part].T
     return out
-
-
-def column_names(frame: object) -> npt.NDArray[Any] | None:
-    """Return the column names unchanged, whatever their type; None without names."""
-    names = getattr(frame, "column_names", None)  # pyarrow: `columns` are the data
-    if names is None:
-        names = getattr(frame, "columns", None)
-    if names is None:
-        return None
-    return np.fromiter(names, dtype=object, count=len(names))
 
 
 def _sparse(

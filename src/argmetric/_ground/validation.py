@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from argmetric._ground.arguments import check_choice as check_choice
 from argmetric._ground.arguments import check_fraction as check_fraction
-from argmetric._ground.arguments import is_sized, shown
+from argmetric._ground.arguments import is_real, is_sized, shown
 from argmetric._ground.arguments import is_sparse as is_sparse
 from argmetric._ground.types import Floats
 
@@ -34,6 +34,16 @@ def is_frame_like(values: object) -> bool:
     """Return whether values are a series, frame or table of another library."""
     library = type(values).__module__.partition(".")[0]
     return library in {"pandas", "polars", "pyarrow", "modin", "cudf", "narwhals"}
+
+
+def column_names(frame: object) -> npt.NDArray[Any] | None:
+    """Return the column names unchanged, whatever their type; None without names."""
+    names = getattr(frame, "column_names", None)  # pyarrow: `columns` are the data
+    if names is None:
+        names = getattr(frame, "columns", None)
+    if names is None:
+        return None
+    return np.fromiter(names, dtype=object, count=len(names))
 
 
 def is_masked(values: object) -> bool:
@@ -148,6 +158,8 @@ def _no_array(values: object, name: str, kind: str) -> str:
         way_out = ", which has no order; pass a list"
     elif isinstance(values, Iterator | MappingView):
         way_out = f"; pass list({name})"
+    elif is_real(values) and name == "p":
+        way_out = "; a threshold comes after p, as in monitor(p, labels)"
     elif hasattr(values, "collect"):
         way_out = f"; pass {name}.collect()"
     else:
@@ -203,8 +215,17 @@ def to_floats(values: Any, name: str) -> Floats:
             plain = item.item() if isinstance(item, np.generic) else item
             raise TypeError(
                 f"{name} is not a number at {place(i, array.shape)}: {shown(plain)}"
+                f"{_number_column(values, name, array, i)}"
             ) from None
     return result.reshape(array.shape)
+
+
+def _number_column(values: Any, name: str, array: npt.NDArray[Any], i: int) -> str:
+    """Return the hint to pass a column of a frame that is not all numbers."""
+    names = column_names(values)
+    pairs = () if names is None else zip(names, array[i // len(names)], strict=True)
+    some = [column for column, item in pairs if is_real(item)]
+    return f"; pass one column, such as {name}[{some[0]!r}]" if some else ""
 
 
 def place(index: int, shape: tuple[int, ...], first: int = 0) -> str:
@@ -393,6 +414,17 @@ def refuse_two_classes(scores: Floats, name: str) -> None:
             f"{name} has two columns that sum to 1 in all {scores.shape[0]:,} rows, as "
             f"predict_proba gives them: pass {name}[:, 1], the probability of the "
             "positive class"
+        )
+
+
+def warn_of_classes(scores: Floats) -> None:
+    """Warn of a matrix of labels whose rows all sum to 1, as those of classes do."""
+    n, columns = scores.shape
+    off = np.abs(scores.sum(axis=1) - 1.0) > ROUNDING
+    if n >= VALUES_TO_JUDGE_BY and columns > 2 and not off.any():
+        warn_user(
+            f"the {columns} columns of p sum to 1 in all {n:,} rows: if each row has "
+            "one of several classes, call argmetric.classes.decide"
         )
 
 

@@ -327,7 +327,7 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
     else:
         reason = f"at most {most:,} may be wrong" if most >= 0 else reason
         seen = f"{counted(errors, 'error')} among {counted(k, 'row')}"
-        reason = f"the test begins {where}, with {seen}; {reason}"
+        reason = f"{where} there are {seen}, and {reason}"
     needed = tests.labels_needed(scores, floor, delta) if rows.probabilities else None
     words, needed = _labels_words(rows, needed)
     error = terms.refuse_limits([test.name], reason + words, needed)
@@ -337,8 +337,9 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
 
 def _labels_words(rows: LabelledRows, needed: int | None) -> tuple[str, int | None]:
     """Return a hint that more labels may prove the limit, and how many."""
+    lower = ", or lower the limit or the confidence"
     if needed is None:
-        return "", None
+        return f"; pass more labelled rows{lower}", None
     if needed <= rows.scores.size:
         return (
             "; by the scores these rows should do, so the scores are too high for the "
@@ -347,10 +348,10 @@ def _labels_words(rows: LabelledRows, needed: int | None) -> tuple[str, int | No
     if rows.of is not None:
         needed = math.ceil(needed * rows.of / rows.scores.size)
     if rows.labels is None:
-        return f"; about {needed:,} labelled rows may do (a forecast)", needed
+        return f"; about {needed:,} labelled rows may do (a forecast){lower}", needed
     labels = math.ceil(needed * rows.labels / rows.scores.size)
     text = f"; about {labels:,} labelled rows in {needed:,} groups may do (a forecast)"
-    return text, labels
+    return text + lower, labels
 
 
 def _highest_score(

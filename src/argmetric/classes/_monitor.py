@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.arguments import check_choice, check_flag, check_share
+from argmetric._ground.arguments import check_choice, check_flag, check_share, refuses
 from argmetric._ground.display import Field, as_frame, documented
 from argmetric._ground.labels import predicted_labels, scoring_metric
 from argmetric._ground.types import (
@@ -60,6 +60,7 @@ UNSEEN = (
 )
 
 
+@refuses()
 def monitor(
     p: ArrayLike | None = None,
     labels: LabelsLike | None = None,

@@ -123,6 +123,7 @@ def with_flags(message: str) -> str:
         return option if value is None else f"{option} {value}"
 
     message = message.replace("review=True", "--review")
+    message = message.replace("call argmetric.classes.decide", "pass --one-label")
     message = message.replace("min_precision={'a class': 0.95}", "a_class=0.95")
     return _ARGUMENT.sub(argument, _MARKED.sub(flag, message))
 

@@ -134,7 +134,8 @@ class Columns(Options, group=COLUMNS):
         The scores are logits (log-odds), not probabilities.
     scores
         With a column for each of several labels: the columns of their scores, as in
-        'p_*'. The part that * matches is the name of the label.
+        'p_*'. The part that * matches is the name of the label. A list such as 'a,b,c'
+        names them one by one.
     labels
         With --scores: the columns of their true labels, as in 'y_*'.
     one_label
@@ -146,7 +147,8 @@ class Columns(Options, group=COLUMNS):
         predicts, where classes are whole numbers in order.
     group
         The column of group ids (orders, queries, topics), in any order. The metric is
-        then taken in each group and averaged as --average says.
+        then taken in each group and averaged as --average says; decide --by-group
+        writes the score of each.
     label
         The column of true labels, for the actual score. By default the one called
         label, y, y_true or target.

@@ -7,7 +7,7 @@ import glob
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from contextvars import ContextVar
 from functools import cache
 from itertools import chain, combinations
@@ -37,7 +37,6 @@ _THRESHOLD = (
     "To apply a fixed threshold, pass --rule FILE with a rule of argmetric tune; to "
     "score one, use argmetric evaluate --threshold {}."
 )
-_COLUMN = "To name the column of probabilities, pass --score COLUMN."
 
 
 def flag_of(option: str) -> str:
@@ -327,11 +326,13 @@ def refusals() -> list[tuple[str, str, str]]:
     return [(way, *rest.split(" = ", 1)) for way, rest in found]  # type: ignore[misc]
 
 
-def _reason_of_unknown(command: Sequence[str] | None, option: str) -> str:
+def _unknown_reason(chain: Sequence[str] | None, option: str, known: Set[str]) -> str:
     """Return why a command does not have an option, if the table says so."""
-    own = f"{(command or ('',))[-1]}:{option.removeprefix('--')}"
+    own, passed = option.lstrip("-"), re.compile(r"pass (--[\w-]+)")
+    both = {own, f"{(chain or ('',))[-1]}:{own}"}
     for way, options, text in refusals():
-        if way == "unknown" and own in options.split():
+        named = way == "unknown" and both & {*options.split()}
+        if named and known >= {*passed.findall(text)}:
             return f"{text.format(option)}."
     return ""
 
@@ -344,14 +345,12 @@ def message(error: cyclopts.CycloptsError) -> str:
     if isinstance(error, cyclopts.UnknownOptionError):
         given = (error.token.keyword or error.token.value).split("=")[0]
         text = f"Unknown option: {given}."
-        if reason := _reason_of_unknown(error.command_chain, given):
+        names = {*chain.from_iterable(one.names for one in error.argument_collection)}
+        if reason := _unknown_reason(error.command_chain, given, names):
             return reason
         if given == "--threshold":
             typed = [*(error.root_input_tokens or ()), given, "NUMBER"]
             return f"{text} {_THRESHOLD.format(typed[typed.index(given) + 1])}"
-        names = {*chain.from_iterable(one.names for one in error.argument_collection)}
-        if given == "--column" and "--score" in names:
-            return f"{text} {_COLUMN}"
         near = nearest_option(given, [name for name in names if name.startswith("--")])
         return f"{text} Did you mean {near}?" if near else text
     text = str(error)

@@ -226,7 +226,8 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
         if not callable(metric):
             raise TypeError(
                 "metric must be a name, a Metric or a function of (tp, k, t, n), "
-                f"not {type(metric).__name__}; it comes after scores and labels"
+                f"not {type(metric).__name__}; it comes after scores and labels, as "
+                "in decide(p, metric) and tune(y, p, metric)"
             )
         refuse_foreign_function(metric)
         metric = CustomMetric(metric)

@@ -180,7 +180,7 @@ class MetricClassifier(BatchDecisions):
     True
     """
 
-    @refuses("parity", "scoring")
+    @refuses("parity", "prefit", "scoring")
     def __init__(
         self,
         estimator: Estimator | None = None,

@@ -12,7 +12,7 @@ from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 
-from argmetric._ground.arguments import is_whole, shown
+from argmetric._ground.arguments import REFUSED, is_among, is_whole, shown
 from argmetric._ground.features import (
     Method,
     check_features,
@@ -191,6 +191,8 @@ def split_rows(
         raise TypeError(
             "cv must be a number of folds, a splitter, or pairs of training and test "
             f"rows, not {shown(cv)}"
+            + f"; {REFUSED['prefit']}"
+            * is_among(cv, ("prefit",))
         )
     return splits
 

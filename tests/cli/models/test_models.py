@@ -182,7 +182,9 @@ def test_columns_of_new_rows(run):
     )
     write_csv("new.csv", age=AGE, city=CITY, income=["much"] * N)
     run("predict", "boosting.skops", "new.csv").failed(
-        1, "column 'income', row 1: 'much' is not a number (160 such rows)"
+        1,
+        "column 'income', row 1: 'much' is not a number; write one, or remove the row "
+        "(160 such rows)",
     )
 
 

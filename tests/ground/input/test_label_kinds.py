@@ -282,7 +282,7 @@ def test_labels_that_do_not_say_it(verb, expected):
         ways = f"{VERBS[verb].way_out(high)} or {VERBS[verb].way_out(low)}"
         swapped = (
             "these look like scores: are scores and labels in their places, as in "
-            "(y, p)? If these are labels, "
+            f"{'(p, labels)' if who == 'labels' else '(y, p)'}? If these are labels, "
         )
         hint = swapped if name == "fractions" else ""
         said = f"{who} holds {low!r}, {high!r}, not 0 and 1; {hint}pass {ways}"

@@ -54,12 +54,22 @@ def test_a_table_in_the_place_of_its_column():
         )
 
 
+def test_columns_of_several_classes():
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], 20)
+    with pytest.warns(
+        UserWarning, match="in all 20 rows: .*, call argmetric.classes.d"
+    ):
+        am.decide(p, average="macro")
+    for few in (p[:19], p[:, :2], p * 0.999):
+        am.decide(few, average="macro")
+
+
 def test_both_columns_to_calibrate():
     refuses(ValueError, TWO, am.calibrate, BOTH_Y, BOTH)
     # One label per row and a column per class: that is what a temperature takes.
     assert am.classes.calibrate(Y, BOTH).n_classes == 2
     refuses(ValueError, r"such as p\[:, 1\]", am.tune, None, BOTH)
-    refuses(ValueError, r"such as p\[:, 1\], or a matrix y", am.tune, Y, BOTH)
+    refuses(ValueError, r"such as np.asarray.*-1\], or a matrix y", am.tune, Y, BOTH)
 
 
 def test_three_rows_are_enough_and_two_are_not():
@@ -74,7 +84,7 @@ def test_three_rows_are_enough_and_two_are_not():
         np.where(np.arange(80).reshape(40, 2) == 7, 0.5, BOTH),  # all rows but one
         np.tile([0.0, 1.0], (5, 1)),
         np.full((9, 2), 0.5),
-        np.column_stack([BOTH / 2, BOTH / 2]),
+        np.column_stack([BOTH / 3, BOTH / 3]),
     ],
 )
 def test_valid_matrices_of_two_labels(p):

@@ -83,6 +83,7 @@ def test_new_column_needs_a_free_name_and_every_row():
     refuses(aio.DataError, r"^1 values for 2 rows$", table.with_column, "b", [1])
 
 
+MEND = "; write one, or remove the row"
 COUNTED = "; rows are counted from 1, without the header"
 
 
@@ -116,14 +117,14 @@ def test_text_is_read_as_the_nearest_float():
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        (["0.5", "x1", "y"], "row 2: 'x1' is not a number (2 such rows)"),
+        (["0.5", "x1", "y"], f"row 2: 'x1' is not a number{MEND} (2 such rows)"),
         (["0.5", "0,5"], "row 2: '0,5' has a decimal comma; pass `decimal=,`"),
         (["", "1"], "row 1 is empty; fill it in or remove the row"),
         ([0.5, None], "row 2 is empty; fill it in or remove the row"),
-        ([0.5, float("nan")], "row 2: nan is not a finite number"),
-        (["inf", "1"], "row 1: 'inf' is not a finite number"),
-        (["1e999", "1"], "row 1: '1e999' is not a finite number"),
-        (["x" * 99], "row 1: '" + "x" * 39 + "… is not a number"),
+        ([0.5, float("nan")], f"row 2: nan is not a finite number{MEND}"),
+        (["inf", "1"], f"row 1: 'inf' is not a finite number{MEND}"),
+        (["1e999", "1"], f"row 1: '1e999' is not a finite number{MEND}"),
+        (["x" * 99], "row 1: '" + "x" * 39 + f"… is not a number{MEND}"),
     ],
 )
 def test_no_number(values, problem):

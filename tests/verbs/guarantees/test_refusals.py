@@ -27,7 +27,7 @@ BEGIN = "no threshold is proven to keep "
 
 TYPED = """
 min_precision=0.5, prior=0.03, confidence=0.9 -> min_precision=0.5 at 3 % positives with
-    a confidence of 90 %: the test begins at p ≥
+    a confidence of 90 %: at p ≥
 min_precision=0.99, min_recall=0.5, confidence=0.9 -> min_precision=0.99 with a
     confidence of 90 %:
 min_precision=0.99, confidence=0.9, new_rows=50 -> min_precision=0.99 for the next 50
@@ -42,9 +42,8 @@ max_positives="0.5%", confidence=0.9 -> max_positives=0.5% with a confidence of 
 min_precision=1.0, confidence=0.9 -> min_precision=1 with a confidence of 90 %: no
     number of rows proves it
 min_precision=0.99999999, confidence=0.999999 -> min_precision=0.99999999 with a
-    confidence of 99.9999 %: the test begins
-min_npv=0.999, confidence=0.9 -> min_npv=0.999 with a confidence of 90 %: the test
-    begins at p <
+    confidence of 99.9999 %: at p ≥
+min_npv=0.999, confidence=0.9 -> min_npv=0.999 with a confidence of 90 %: at p <
 min_precision=0.9, min_recall=0.9, confidence=0.9 -> min_precision=0.9 and
     min_recall=0.9 with a confidence of 90 %: the proven thresholds do not meet
     (min_precision=0.9 holds from
@@ -90,7 +89,9 @@ def test_the_fewest_rows_are_named_where_there_are_less():
     error = refusal(Y[:40], P[:40], min_precision=0.9, confidence=0.9)
     assert "at most 0 may be wrong" in str(error)
     error = refusal(Y[:40], P[:40], min_precision=0.95, confidence=0.9)
-    assert "among 40 rows; it takes 45 rows without an error at the least" in str(error)
+    assert "among 40 rows, and it takes 45 rows without an error at the least" in str(
+        error
+    )
     assert error.nearest["k"] == 40
     assert error.nearest["allowed"] == -1
 
@@ -101,7 +102,7 @@ def test_a_start_inside_of_a_tie_names_no_cut():
     for wrong in range(2, 9):
         y = np.r_[np.zeros(wrong), np.ones(60 - wrong), np.zeros(200)].astype(int)
         found.append(refusal(y, p, min_precision=0.8, confidence=0.9))
-    inside = [one for one in found if one and "begins inside of a tie" in str(one)]
+    inside = [one for one in found if one and "inside of a tie" in str(one)]
     assert inside
     assert all(one.nearest is None for one in inside)
 

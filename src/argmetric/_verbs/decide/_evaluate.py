@@ -28,8 +28,9 @@ from argmetric._ground.display import (
     only_shown,
     with_interval,
 )
-from argmetric._ground.label_words import LabelError
+from argmetric._ground.label_words import LIKE_SCORES, LabelError
 from argmetric._ground.labels import (
+    EVALUATE,
     binary_labels,
     classes_of,
     distinct,
@@ -514,8 +515,11 @@ def _count(
     except LabelError as error:
         if error.kind != "many" or "classes.evaluate" in error.way_out:
             raise
-        way = "call argmetric.classes.evaluate for a score of all classes"
-        raise LabelError("many", error.problem, f"{error.way_out}, or {way}") from None
+        way = f"{error.way_out}, or call {EVALUATE} for a score of all classes"
+        if error.way_out.startswith(LIKE_SCORES):
+            way = "evaluate takes labels: pass p >= threshold, or what decide returns"
+            way = f"{LIKE_SCORES}; {way}"
+        raise LabelError("many", error.problem, way) from None
     true, pred = (numbers == 1.0 for numbers in read)
     if true.size == 0:
         raise ValueError("y is empty: there is nothing to evaluate")

@@ -255,10 +255,10 @@ def tune_matrix(
     options = {"groups": groups, "pos_label": pos_label}
     refuse_given(options, "goes with one column of scores, not with a matrix")
     if not is_sparse(y) and label_array(y).ndim == 1:
-        way_out = "the column of the positive class, such as p[:, 1], or a matrix y"
+        way_out = "the column of the positive class, such as np.asarray(p)[:, -1]"
         raise ValueError(
-            f"y has one label per row and p {scores.shape[1]} columns: pass {way_out}; "
-            "for one of several classes per row call argmetric.classes.tune"
+            f"y has one label per row and p has shape {scores.shape}: pass {way_out}, "
+            "or a matrix y; for one of several classes call argmetric.classes.tune"
         )
     average = "macro" if average is None else average
     if problem.terms is not None and average != "macro":

@@ -12,7 +12,7 @@ from argmetric._ground.display import part_text
 from argmetric._ground.types import AnyArray, Booleans
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments
-from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli._errors import UsageError, say, with_flags
 from argmetric.cli._values import counts_by_class
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
@@ -137,8 +137,11 @@ def _refuse_by_group(o: Arguments, table: files.Table) -> None:
 def _write_by_group(o: Arguments, decision: am.Decision | None) -> None:
     """Write a row for each group to the file of --by-group."""
     if o.by_group is not None and decision is not None:
-        frame = files.Table(decision.to_frame("pyarrow"), "csv", o.by_group)
-        files.write_table(frame, o.by_group)
+        frame = decision.to_frame("pyarrow")
+        if o.group not in frame.column_names[1:]:
+            frame = frame.rename_columns([o.group, *frame.column_names[1:]])
+        files.write_table(files.Table(frame, "csv", o.by_group), o.by_group)
+        say(f"written: {o.by_group}")
 
 
 _Part = tuple[Booleans, Booleans | None]  # its rows, and those whose label is right

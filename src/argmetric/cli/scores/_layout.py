@@ -185,6 +185,8 @@ class TableRows:
 
     def matching_columns(self, pattern: str, option: str) -> dict[str, str]:
         """Return the columns that a pattern matches, each by what ``*`` stands for."""
+        if option == "--scores" and "," in pattern and STAR not in pattern:
+            return {x: files.named_column(self.table, x) for x in pattern.split(",")}
         if pattern.count(STAR) != 1:
             raise UsageError(
                 f"{option} {pattern!r} must contain one *, which stands for the name "
@@ -253,7 +255,7 @@ class TableRows:
                 f"{total[wrong[0]]:.4g}, not to 1{more}; with --one-label they are the "
                 "probabilities of the classes. Divide each row by its sum; pass "
                 "--logits if these are scores before a softmax; or leave out "
-                "--one-label if a row can have several labels"
+                f"--one-label if a row can have several labels; {files.COUNTED}"
             )
 
     def read_scores(self, o: Arguments, rule: AnyRule | None, scores: str) -> None:
@@ -285,7 +287,7 @@ class TableRows:
                     "or more"
                 )
             if way == "wide" or read:
-                self.p = np.stack([column(table, name) for name in columns], axis=1)
+                self.p = _read_matrix(table, columns, column, o.scores)
             if way == "classes" and read:
                 self.check_sums(o.scores)
         elif o.mean is not None:
@@ -403,6 +405,15 @@ class TableRows:
                 raise
             more = "or --threshold NUMBER to score a cut-off of the probabilities"
             raise files.DataError(f"{error}, {more}") from None
+
+
+def _read_matrix(table: Any, names: list[str], read: Any, pattern: str) -> Floats:
+    """Return columns of scores; of '*' an error says that it takes all columns."""
+    try:
+        return np.stack([read(table, name) for name in names], axis=1)
+    except files.DataError as error:
+        more = "; --scores '*' takes all columns: pass fewer, such as 'p_*'"
+        raise files.DataError(f"{error}{more * (pattern == STAR)}") from None
 
 
 def is_named(rule: am.Rule) -> bool:

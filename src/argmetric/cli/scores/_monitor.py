@@ -173,6 +173,9 @@ def _in_blocks(o: Arguments, source: io.Input, every: int | str) -> _Run:
             o = o.but(pos_label=str(decider.pos_label))
     options = o.only("shift", "coverage", "floor", "false_alarms", "logits", "average")
     options |= {"every": every}
+    if o.floor is not None:
+        with naming("--floor"):
+            watching._check_floor(o.floor, metric)
     average_of(o.average, o.group)
     labelled = True if o.decision_column else None if decider is None else False
     reader, reference = RowReader(o, labelled), _reference(o)
@@ -317,7 +320,9 @@ def _answer(o: Arguments, source: io.Input, counted: _Run) -> int:
         ("alarms", f"{values['alarms']}; {alarms_of_a_year}"),
         *((name, "  ".join(one.cells())) for name, one in parts),
     ]
-    return _tell(o, counted, values, facts, found._notes()[-1])
+    note = found._notes()[-1].replace(": to_label(", ": in Python, to_label(")
+    note = note.replace("pass them as known=", "add them as the column of --label")
+    return _tell(o, counted, values, facts, note)
 
 
 def _tell(
@@ -368,8 +373,9 @@ def _length(every: str | None, time: str | None) -> int | str:
     value = int(every) if every is not None and every.isdecimal() else every
     try:
         text = watching.check_every(value, with_time=time is not None).text
-    except ValueError as error:
-        raise UsageError(f"--{error}") from None
+    except ValueError:
+        wanted = "day, week, month, quarter, 2w or a number of rows"
+        raise UsageError(f"--every must be {wanted}, not {every!r}") from None
     return int(text) if text.isdecimal() else text
 
 

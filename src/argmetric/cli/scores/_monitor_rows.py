@@ -202,7 +202,10 @@ class RowReader:
                 _parse_times(column), table.n_rows, table.first + 1
             )
         except (ValueError, TypeError) as error:
-            raise files.DataError(f"{place}: {error}") from None
+            empty = [one in (None, "") for one in column.to_pylist()]
+            files.refuse_rows(table, self._found["time"], np.array(empty), files.EMPTY)
+            counted = f"; {files.COUNTED}" * ("at row" in str(error))
+            raise files.DataError(f"{place}: {error}{counted}") from None
         if self.zoned not in (None, bool(zone)):
             raise files.DataError(f"{place}: {ZONES}")
         self.zoned = bool(zone)

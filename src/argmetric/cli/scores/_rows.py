@@ -225,7 +225,8 @@ def groups_of_rule(
             source, row = table.place_of(int(np.argmax(groups.codes == code)))
             raise files.DataError(
                 f"{source}: column {o.group!r}, row {row + 1} is {name!r}, a group "
-                f"that {o.rule} has no threshold for: {rule._known_names}"
+                f"that {o.rule} has no threshold for: {rule._known_names}; "
+                f"{files.COUNTED}"
             )
     ids = [named[name] for name in texts]
     return Groups(groups.codes, np.fromiter(ids, dtype=object, count=len(ids)))

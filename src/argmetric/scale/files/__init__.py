@@ -25,8 +25,8 @@ _NAMES = {
     "_table": "Table default_columns find_column float_array integer_array "
     "name_twice named_column text_array text_bytes text_scalar to_numpy",
     "_features": "Kind categories kind_of sparse_numbers",
-    "_values": "class_names classes groups is_numeric labels numbers probabilities "
-    "read_values refuse_rows weights",
+    "_values": "COUNTED EMPTY class_names classes groups is_numeric labels numbers "
+    "probabilities read_values refuse_rows weights",
     "_write": "BATCH_ROWS output_format refuse_terminal typed_batches write_table",
 }
 __getattr__, __dir__, __all__ = lazy_names(

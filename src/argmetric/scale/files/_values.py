@@ -36,8 +36,9 @@ from argmetric.scale.files._table import (
 
 NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 _SHOWN_CHARACTERS = 40
-_COUNTED = "rows are counted from 1, without the header"
-_EMPTY = "is empty; fill it in or remove the row"
+COUNTED = "rows are counted from 1, without the header"
+EMPTY = "is empty; fill it in or remove the row"
+_MEND = "write one, or remove the row"
 _PERCENTAGE = r"^[+-]?\d+([.,]\d+)?\s*%$"
 _DECIMAL_COMMA = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 _GAPS = r"(?i)^(na|n/a|#n/a|null|none|-|\?)$"
@@ -47,7 +48,7 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column of numbers, or of text that reads as such, as finite floats."""
     column = number_cells(table, name)
     if column.null_count:
-        refuse_rows(table, name, mask_to_numpy(call("is_null", column)), _EMPTY)
+        refuse_rows(table, name, mask_to_numpy(call("is_null", column)), EMPTY)
     if pa.types.is_large_string(column.type):
         column = call("utf8_trim_whitespace", column)
         numeric = call("match_substring_regex", column, pattern=NUMBER)
@@ -59,14 +60,14 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         raise DataError(f"{_place(table, name)} holds {column.type}, not numbers")
     # float64 by way of text would be exact for no type but text itself
     values = to_numpy(cast(column, pa.float64(), safe=False), np.float64)
-    refuse_rows(table, name, ~np.isfinite(values), "is not a finite number")
+    refuse_rows(table, name, ~np.isfinite(values), f"is not a finite number; {_MEND}")
     return values
 
 
 def number_problem(text: str) -> str:
     """Return a message why a cell is no number, and what to do."""
     if not text:
-        return _EMPTY
+        return EMPTY
     if re.match(_PERCENTAGE, text):
         share = float(text.rstrip("% ").replace(",", ".")) / 100
         return f"is a percentage; write it as {share:g}"
@@ -74,7 +75,7 @@ def number_problem(text: str) -> str:
         return f"has a decimal comma; pass {marked('decimal', ',')}"
     if re.match(_GAPS, text):
         return "is a missing value; fill it in or remove the row"
-    return "is not a number"
+    return f"is not a number; {_MEND}"
 
 
 def probabilities(
@@ -91,7 +92,7 @@ def probabilities(
     try:
         return check_scores(values, column, logits=logits, hint=hint, where=row_name)
     except ValueError as error:
-        raise DataError(f"{error}; {_COUNTED}") from None
+        raise DataError(f"{error}; {COUNTED}") from None
 
 
 def weights(table: Table, name: str, *, some: bool = True) -> npt.NDArray[np.float64]:
@@ -194,7 +195,7 @@ def refuse_rows(
     more = f" ({count} such rows)" if count > 1 else ""
     source, row = table.place_of(row)
     raise DataError(
-        f"{source}: column {name!r}, row {row + 1}{shown} {problem}{more}; {_COUNTED}"
+        f"{source}: column {name!r}, row {row + 1}{shown} {problem}{more}; {COUNTED}"
     )
 
 
