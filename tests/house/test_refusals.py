@@ -196,6 +196,7 @@ am.monitor(0.3, [0.2, 0.7], reference=([0, 1], [0.2, 0.7]))
     -> TypeError: not float; a threshold comes after p, as in mon
 am.classes.decide([[0.5, 0.5]], limits={0: 1}) -> TypeError: is max_per_class meant
 am.classes.monitor([[0.5, 0.5]], [0], freq="1d") -> TypeError: is every meant
+am.monitor([0.2], reference=TWO, freq="1w") -> TypeError: is every meant
 am.MetricClassifier(prefit=True) -> TypeError: takes no prefit: .* FrozenEstimator
 am.MetricClassifier(cv="prefit").fit(*TWO) -> TypeError: 'prefit'; .* FrozenEstimator
 am.tune([0.2, 0.7, 0.4], [0, 1, 0]) -> ValueError: are scores and labels in their places

@@ -18,6 +18,7 @@ from argmetric._ground.arguments import (
     check_number,
     check_share,
     refuse_given,
+    refuses,
     shown,
 )
 from argmetric._ground.groups import check_groups
@@ -136,6 +137,7 @@ def monitor(
     reference: ReferenceLike,
     **options: Unpack[_Options],
 ) -> Monitoring: ...
+@refuses("scoring")
 def monitor(
     p: ArrayLike,
     labels: LabelsLike | ReviewRule | ParityRule,
@@ -266,7 +268,7 @@ def monitor(
         every=check_every(every, with_time=time is not None),
         shift=shift,
         coverage=check_share(coverage, "coverage"),
-        floor=None if floor is None else _check_floor(floor, scored),
+        floor=None if floor is None else check_floor(floor, scored),
         false_alarms=check_share(false_alarms, "false_alarms"),
         average=mean_over,
         columns=scores.shape[1] if scores.ndim == 2 else 0,
@@ -371,7 +373,7 @@ def _remarks(rule: Rule | float | None, metric: Metric, rows: Reference) -> list
     return notes
 
 
-def _check_floor(floor: object, metric: Metric) -> float:
+def check_floor(floor: object, metric: Metric) -> float:
     """Return the argument `floor`, a score that the metric can have.
 
     The range of a metric is computed on all tables of FLOOR_ROWS rows. One that is

@@ -175,7 +175,7 @@ def _in_blocks(o: Arguments, source: io.Input, every: int | str) -> _Run:
     options |= {"every": every}
     if o.floor is not None:
         with naming("--floor"):
-            watching._check_floor(o.floor, metric)
+            watching.check_floor(o.floor, metric)
     average_of(o.average, o.group)
     labelled = True if o.decision_column else None if decider is None else False
     reader, reference = RowReader(o, labelled), _reference(o)
