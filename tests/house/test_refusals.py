@@ -34,6 +34,7 @@ for _ in range(5000):
 REFUSED = r"""
 am.classes.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])
     -> ValueError: label 'd' in row 1, which is not among
+am.compare([0.5, 0.4], [1, 0], y=[1, 0]) -> TypeError: is known meant
 am.compare([0.5, 0.4], sp.dok_array(np.eye(2))) -> TypeError: labels must be dense
 am.Rule.from_dict({"file": sp.dok_array(np.eye(2))}) -> ValueError: no saved rule
 am.classes.decide(sp.csr_array(np.eye(2))) -> TypeError: pass p\.toarray\(\)

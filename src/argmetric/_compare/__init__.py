@@ -20,7 +20,7 @@ from argmetric._compare.table import UNLABELLED, PatternTable, ScoredGroups, are
 from argmetric._forecast.batch import Batch
 from argmetric._ground import labels as read
 from argmetric._ground import validation
-from argmetric._ground.arguments import check_flag, check_share, is_real
+from argmetric._ground.arguments import check_flag, check_share, is_real, refuses
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.layout import Average, Layout, column_names, lay_out
 from argmetric._ground.odds import from_log_odds, logit
@@ -48,6 +48,7 @@ SAME_ROWS = (
 Y = "the y of reference=(y, p)"
 
 
+@refuses("scoring")
 def compare(
     p: ArrayLike | Sequence[ArrayLike] | Mapping[str, ArrayLike],
     labels: LabelsLike | Sequence[LabelsLike] | Mapping[str, LabelsLike],

@@ -397,6 +397,7 @@ CALLED = {  # by other names, which look like those of other parameters
     "top_k": "per_row",
     "n_positives": "max_positives",
     "limits": "max_per_class",
+    **dict.fromkeys(("y", "y_true"), "known"),
     **dict.fromkeys(("freq", "period"), "every"),
     "alpha": "confidence",
     "calibrator": "reference",

@@ -420,7 +420,7 @@ def refuse_two_classes(scores: Floats, name: str) -> None:
 def warn_of_classes(scores: Floats) -> None:
     """Warn of a matrix of labels whose rows all sum to 1, as those of classes do."""
     n, columns = scores.shape
-    off = np.abs(scores.sum(axis=1) - 1.0) > ROUNDING
+    off = np.abs(scores.sum(axis=1) - 1.0) > SUM_TOLERANCE
     if n >= VALUES_TO_JUDGE_BY and columns > 2 and not off.any():
         warn_user(
             f"the {columns} columns of p sum to 1 in all {n:,} rows: if each row has "

@@ -59,8 +59,8 @@ def test_columns_of_several_classes():
     with pytest.warns(
         UserWarning, match="in all 20 rows: .*, call argmetric.classes.d"
     ):
-        am.decide(p, average="macro")
-    for few in (p[:19], p[:, :2], p * 0.999):
+        am.decide(p.round(4), average="macro")
+    for few in (p[:19], p[:, :2], p * 0.99):
         am.decide(few, average="macro")
 
 
