@@ -196,6 +196,9 @@ def test_every_period_says_whether_it_meets_the_floor() -> None:
     page = am.report(found).render("html")
     assert all(one.removeprefix("floor ") in page for one in set(expected))
     assert {one.floor_text for one in free.periods} == {""}
+    for form, title in (("md", r"## (.+)"), ("text", r"\n\n(\S.+)")):
+        titles = re.findall(title, am.report(found).render(form))
+        assert ("F1 by period" in titles, "Prevalence" in titles) == (True, False)
     nothing = am.monitor(
         np.full(50, 1e-9),
         np.zeros(50),

@@ -106,6 +106,11 @@ class Section:
     after: tuple[str, ...] = ()
     examples: tuple[dict[str, Any], ...] = ()
 
+    @property
+    def has_words(self) -> bool:
+        """Whether something of it is shown where there are no pictures."""
+        return bool(self.text or self.tables or self.examples)
+
 
 @dataclass(frozen=True, repr=False)
 class Report:
@@ -344,7 +349,7 @@ def as_markdown(report: Report) -> Iterator[str]:
     if report.assumptions:
         yield f"Assumes: {_quote('; '.join(report.assumptions))}.\n"
     yield from (f"Note: {_quote(note)}\n" for note in report.notes)
-    for section in report.sections:
+    for section in [x for x in report.sections if x.has_words]:
         yield f"## {_quote(section.title)}\n"
         yield from (f"{_quote(text)}\n" for text in section.text)
         for table in section.tables:
@@ -378,7 +383,7 @@ def as_text(report: Report) -> Iterator[str]:
     yield from _align([(card.name, card.value, card.below) for card in report.cards])
     yield from (f"  assumes: {_clean(one)}" for one in report.assumptions)
     yield from (f"  note: {_clean(one)}" for one in report.notes)
-    for section in report.sections:
+    for section in [x for x in report.sections if x.has_words]:
         yield from ("", _clean(section.title))
         yield from (f"  {_clean(text)}" for text in section.text)
         for table in section.tables:
