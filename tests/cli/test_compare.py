@@ -114,10 +114,12 @@ def test_one_system_and_a_judge(run, metric):
     assert values["answer"] == repr(found).splitlines()[0]
     assert values["models"][0]["mean"] == found.mean
     assert f" of bot: {found.mean:.4f} (" in values["answer"]
-    run("compare", *given, "--decisions", "d_*", "--report", "page.md")
+    for name in ("page.html", "page.md"):
+        run("compare", *given, "--decisions", "d_*", "--report", name)
     page = Path("page.md").read_text()
     assert page.splitlines()[0] == "# " + values["answer"]
-    assert "Score by labels" in page
+    assert "Score by labels" not in page  # it is a picture
+    assert "Score by labels" in Path("page.html").read_text()
     rows = ", ".join(map(str, found.next_rows(25) + 1))
     assert f"Counted from 1: {rows}." in page
     assert "difference" not in page

@@ -504,3 +504,8 @@ def test_a_judge_without_labels_gets_a_note() -> None:
     assert note not in repr(found.add([3], [1])) + notes(known=Y[:900])
     assert note not in notes([p[:900] for p in P]) + notes(labels=[0.3])
     assert note not in notes(labels=[decided], **grouped)
+    # The judge prefers its own decisions: nothing is sure before the first label.
+    own = am.compare(JUDGE, [JUDGE >= 0.4, SAID[0]])
+    assert (own.difference().probability > 0.99, own.sure()) == (True, None)
+    assert (own.difference().verdict, own.n_labels) == ("likely", 0)
+    assert repr(own).startswith("A is likely better")

@@ -16,7 +16,13 @@ from argmetric._compare import joint
 from argmetric._compare.result import VERDICTS, Comparison, Difference, ForecastScore
 from argmetric._compare.review import Review, review_rows
 from argmetric._compare.strata import with_labels
-from argmetric._compare.table import UNLABELLED, PatternTable, ScoredGroups, are_cuts
+from argmetric._compare.table import (
+    SAME_ROWS,
+    UNLABELLED,
+    PatternTable,
+    ScoredGroups,
+    are_cuts,
+)
 from argmetric._forecast.batch import Batch
 from argmetric._ground import labels as read
 from argmetric._ground import validation
@@ -41,10 +47,6 @@ __all__ = ["VERDICTS", "Comparison", "Difference", "Review", "compare"]
 __all__ += ["review_rows", "with_labels"]
 
 FEW_POSITIVES = 25  # of the reference, up to which intervals hold less often
-SAME_ROWS = (
-    "all scores of the reference occur in p: if they are rows of p, pass their labels "
-    "as `known` and no `reference`: it counts them twice, or without their decisions"
-)
 Y = "the y of reference=(y, p)"
 
 

@@ -10,7 +10,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._compare.strata import with_labels
-from argmetric._compare.table import SAFETY, UNLABELLED, PatternTable, ScoredGroups
+from argmetric._compare.table import (
+    SAFETY,
+    SAME_ROWS,
+    UNLABELLED,
+    PatternTable,
+    ScoredGroups,
+)
 from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground import display
@@ -112,6 +118,7 @@ class Difference(Result):
     coverage: float
     probability: float
     _counted: bool = True  # where all draws are equal: whether all labels are known
+    _is_unlabelled: bool = False  # what the models know beyond p is not counted
 
     @property
     def verdict(self) -> str:
@@ -119,7 +126,8 @@ class Difference(Result):
         if self.interval[0] == self.interval[1] and (self._counted or not self.mean):
             return VERDICTS[4 if self.mean else 3]
         most = max(self.probability, 1.0 - self.probability)
-        return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
+        is_sure = most >= SURE and not self._is_unlabelled
+        return VERDICTS[0 if is_sure else 1 if most >= LIKELY else 2]
 
     def _answer(self, title: str, *, greater_is_better: bool, several: bool) -> str:
         """Return which model is better in one sentence; `title`: of the metric.
@@ -324,7 +332,9 @@ class Comparison(Saved["Comparison"]):
         ahead = self._ahead[a] - self._ahead[b]
         better = float((ahead > 0).mean() + (ahead == 0).mean() / 2)
         names, known = (self.names[a], self.names[b]), self.n_labels == self.n
-        return Difference(*names, *gap, self.coverage, better, known)
+        return Difference(
+            *names, *gap, self.coverage, better, known, self._is_unlabelled
+        )
 
     def _pair(self, *models: Any) -> tuple[int, int]:
         """Return the indices of two models, by default of the first two in rank."""
@@ -365,7 +375,7 @@ class Comparison(Saved["Comparison"]):
         """Return the best model once its probability is high enough, else None.
 
         It may be asked after every batch; that it holds at any time is measured
-        (docs/comparing.rst), not proven.
+        (docs/comparing.rst), not proven. A judge alone, without any label, is not sure.
 
         Parameters
         ----------
@@ -378,7 +388,12 @@ class Comparison(Saved["Comparison"]):
             The name of the model.
         """
         best, level = self.best(), check.check_share(level, "level")
-        return best.model if best.probability >= level else None
+        enough = best.probability >= level and not self._is_unlabelled
+        return best.model if enough else None
+
+    @property
+    def _is_unlabelled(self) -> bool:
+        return not (self.n_labels or {UNLABELLED, SAME_ROWS}.isdisjoint(self.notes))
 
     def _contrasts(self) -> Floats:
         """Return contrasts of models that the next labels are meant to settle."""

@@ -29,6 +29,10 @@ PLANNED = 100  # labels that strata are made for
 EFFECT, EFFECT_UNVERIFIED = 0.25, 0.7  # of a pattern, in the plan of labels
 SAFETY = 1.35  # errors against those expected before any label
 TIED = 0.01  # of the rows at a cut
+SAME_ROWS = (
+    "all scores of the reference occur in p: if they are rows of p, pass their labels "
+    "as `known` and no `reference`: it counts them twice, or without their decisions"
+)
 UNLABELLED = (  # a note on systems whose predictions are no cuts of p
     "without known labels only what p says is counted, not what the systems know "
     "beyond it: label the next rows and pass their labels as `known`"
