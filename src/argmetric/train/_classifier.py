@@ -386,10 +386,8 @@ class MetricClassifier(BatchDecisions):
 
         def __getattr__(self, name: str) -> object:
             """Name the attribute that holds the threshold; other names fail as ever."""
-            if name not in THRESHOLD_NAMES:
-                return object.__getattribute__(
-                    self, name
-                )  # the message of available_if
+            if name not in THRESHOLD_NAMES:  # the message is that of available_if
+                return object.__getattribute__(self, name)
             holds = "best_threshold_ holds the threshold"
             if "rule_" not in vars(self):
                 where = f"call fit first, then {holds}"

@@ -188,11 +188,10 @@ def split_rows(
     except (TypeError, ValueError, IndexError):
         splits = []
     if not splits or not all(part.ndim == 1 for pair in splits for part in pair):
+        hint = f"; {REFUSED['prefit']}" * is_among(cv, ("prefit",))
         raise TypeError(
             "cv must be a number of folds, a splitter, or pairs of training and test "
-            f"rows, not {shown(cv)}"
-            + f"; {REFUSED['prefit']}"
-            * is_among(cv, ("prefit",))
+            f"rows, not {shown(cv)}{hint}"
         )
     return splits
 

@@ -107,9 +107,10 @@ def test_values_that_differ_by_rounding_are_one_bar(size):
 
 
 def test_thresholds_and_rivals_read_as_what_they_are():
-    p = [0.1, 0.99992, 0.99997, 1.0]
+    p = [0.1, 0.99997, 0.99998, 1.0]
     rule, one = am.tune([0, 0, 1, 1], p, n_bootstrap=0), am.decide(p, max_positives=1)
-    assert "p >= 0.9999," in repr(rule)
+    assert repr(rule).startswith("Rule: p >= 0.99998, ")
+    assert "as good  (0.99997, 0.99998]\n" in repr(rule)
     assert "best single cut without limits  0.986 " in repr(one)
     found = am.classes.decide([[0.9, 0.1]] * 4, "accuracy", max_per_class=2)
     assert "most probable without limits  0.900" in repr(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -61,11 +61,14 @@ if TYPE_CHECKING:
     from argmetric._calibrate.kept_reference import KeptReference
     from argmetric._calibrate.resolve import FittedReference
 
-DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
-
 
 Operator = Literal[">=", "<"]
 KEPT_POINTS = 2000  # of the curve, in a pickle
+
+
+def _cuts(form: str, digits: int) -> Callable[[Interval], str]:
+    """Return the text of a pair of thresholds in this form."""
+    return lambda pair: form.format(*(cut_text(one, digits) for one in pair))
 
 
 @hide_private
@@ -365,8 +368,10 @@ class Rule(SavedRule):
             Field("score", self.score, "score", score),
             Field(words="mean", text=held),
             self._field("interval", "interval", on_new),
-            self._field("threshold_interval", "best threshold", DIGITS + coverage),
-            self._field("plateau", "as good", HALF_OPEN + more),
+            self._field(
+                "threshold_interval", "best threshold", _cuts("{} to {}" + coverage, 3)
+            ),
+            self._field("plateau", "as good", _cuts("({}, {}]" + more, 4)),
             *self._keys("optimal_thresholds", "optimism", "mean"),
             Field("constraints", self.constraints, where, limits or None),
             Field("guarantee", self.guarantee, "guarantee", self._promise or None),
